@@ -1,0 +1,157 @@
+//! The zygote's loop: one request of the host, one answer, in order.
+
+use crate::{
+    init,
+    isolate::{self, Descriptors, Failure, NAMESPACES, Step},
+    message::{
+        EXIT_SETUP, FORK_FDS, OP_FORK, OP_TOOLS, Reply, Request, STATUS_FAILED, STATUS_STARTED,
+        Status,
+    },
+    module::{self, Process},
+    sys::{self, Forked},
+    tools,
+};
+
+/// How [`serve`] returned.
+pub(crate) enum Served {
+    /// The host is gone.
+    HostGone,
+    /// This is the interpreter of a new session; its control socket.
+    Session(i32),
+}
+
+/// Serves `socket` until the host closes it. Returns once more in every session.
+pub(crate) fn serve(socket: i32, program: &[u8]) -> sys::Result<Served> {
+    let abi = sys::landlock_abi()?;
+    // Ended sessions are reaped by the kernel; the host watches them through pidfds.
+    sys::set_signal_ignored(sys::SIGCHLD, true)?;
+    loop {
+        let mut request = Request::default();
+        let bytes = sys::bytes_of_mut(&mut request);
+        let expected = bytes.len();
+        let (length, fds) = sys::receive(socket, bytes)?;
+        if length == 0 {
+            return Ok(Served::HostGone);
+        }
+        let session = if length != expected {
+            answer(socket, &Err(Failure(Step::Clone, sys::EINVAL)));
+            None
+        } else if request.op == OP_FORK {
+            fork_session(socket, &request, &fds, abi, program)
+        } else if request.op == OP_TOOLS {
+            let result = tools::unpack(request.slot, fds[0]).map(|()| (0, -1));
+            answer(socket, &result.map_err(|errno| Failure(Step::Tools, errno)));
+            None
+        } else {
+            answer(socket, &Err(Failure(Step::Clone, sys::EINVAL)));
+            None
+        };
+        if let Some(control) = session {
+            return Ok(Served::Session(control));
+        }
+        for fd in fds.into_iter().filter(|&fd| fd >= 0) {
+            sys::close(fd);
+        }
+    }
+}
+
+fn answer(socket: i32, result: &core::result::Result<(i32, i32), Failure>) {
+    let (reply, pidfd) = match *result {
+        Ok((result, pidfd)) => (Reply { result, step: 0 }, pidfd),
+        Err(Failure(step, errno)) => (
+            Reply {
+                result: -errno,
+                step: step as u32,
+            },
+            -1,
+        ),
+    };
+    let fds = [pidfd];
+    let fds = if pidfd >= 0 { &fds[..] } else { &[] };
+    // If the host is gone, the next receive says so.
+    let _ = sys::send(socket, sys::bytes_of(&reply), fds);
+    if pidfd >= 0 {
+        sys::close(pidfd);
+    }
+}
+
+/// Forks a session; `Some(control)` in its interpreter.
+fn fork_session(
+    socket: i32,
+    request: &Request,
+    fds: &[i32; sys::MAX_FDS],
+    abi: usize,
+    program: &[u8],
+) -> Option<i32> {
+    let [control, stdout, stderr, status, cgroup, _] = *fds;
+    let cgroup = (request.has_cgroup == 1).then_some(cgroup);
+    if fds[..FORK_FDS].contains(&-1) || cgroup == Some(-1) {
+        answer(socket, &Err(Failure(Step::Clone, sys::EINVAL)));
+        return None;
+    }
+    module::before_fork();
+    match sys::fork_into(NAMESPACES, cgroup) {
+        Ok(Forked::Child) => {
+            sys::close(socket);
+            let fds = Descriptors {
+                control,
+                stdout,
+                stderr,
+                status,
+            };
+            Some(become_session(request, fds, abi, program))
+        }
+        Ok(Forked::Parent(pid, pidfd)) => {
+            module::after_fork_parent();
+            answer(socket, &Ok((pid, pidfd)));
+            None
+        }
+        Err(errno) => {
+            module::after_fork_parent();
+            answer(socket, &Err(Failure(Step::Clone, errno)));
+            None
+        }
+    }
+}
+
+/// Isolates this process and forks the interpreter off it; returns in the interpreter only.
+fn become_session(request: &Request, fds: Descriptors, abi: usize, program: &[u8]) -> i32 {
+    let _ = sys::set_signal_ignored(sys::SIGCHLD, false);
+    let isolated = match isolate::isolate(request, fds, abi, program) {
+        Ok(isolated) => isolated,
+        Err(failure) => fail(fds.status, failure),
+    };
+    let started = Status {
+        kind: STATUS_STARTED,
+        ..Status::default()
+    };
+    if sys::send(fds.status, sys::bytes_of(&started), &[isolated.workspace]).is_err() {
+        sys::exit(0);
+    }
+    sys::close(isolated.workspace);
+    match module::fork() {
+        Process::Child => {
+            let control = i32::try_from(request.open_files).unwrap_or_default();
+            // Only the standard streams and the control socket reach model code.
+            let first = sys::close_range(3, request.open_files.saturating_sub(1));
+            let second = sys::close_range(request.open_files.saturating_add(1), u32::MAX);
+            if first.is_err() || second.is_err() || sys::unblock_signals().is_err() {
+                sys::exit(EXIT_SETUP);
+            }
+            module::after_fork_child();
+            control
+        }
+        Process::Parent(interpreter) => init::run(interpreter, fds, &isolated),
+        Process::Failed(errno) => fail(fds.status, Failure(Step::Fork, errno)),
+    }
+}
+
+fn fail(status: i32, Failure(step, errno): Failure) -> ! {
+    let message = Status {
+        kind: STATUS_FAILED,
+        step: step as u32,
+        value: errno,
+    };
+    let _ = sys::send(status, sys::bytes_of(&message), &[]);
+    sys::exit(EXIT_SETUP)
+}

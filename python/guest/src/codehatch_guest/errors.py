@@ -1,0 +1,38 @@
+"""Exceptions that model code sees."""
+
+from typing import Any, Optional
+
+
+class ToolError(RuntimeError):
+    """A tool call failed.
+
+    ``error_type`` is the name of the error's type on the host, ``tool`` the tool's dotted path.
+    """
+
+    def __init__(self, error_type: str, message: str, trace: Optional[str] = None, tool: str = "") -> None:
+        super().__init__(f"{error_type}: {message}" if error_type else message)
+        self.error_type = error_type
+        self.trace = trace
+        self.tool = tool
+
+
+class HTTPStatusError(ToolError):
+    """The service behind a tool answered with an HTTP error status.
+
+    ``status_code`` is the status, ``body`` the response body: its JSON value, or its text.
+    """
+
+    def __init__(self, message: str, status_code: int, body: Any = None, tool: str = "") -> None:
+        RuntimeError.__init__(self, message)
+        self.error_type = "HTTPStatusError"
+        self.trace = None
+        self.tool = tool
+        self.status_code = status_code
+        self.body = body
+
+
+class BlockInterrupted(BaseException):
+    """The host stops the block, for example at its time limit.
+
+    Not an ``Exception``, so that a block's own ``except Exception`` does not swallow it.
+    """
