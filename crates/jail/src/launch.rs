@@ -61,6 +61,7 @@ pub struct Zygote {
     control: OwnedFd,
     process: OwnedFd,
     pid: i32,
+    user: Option<u32>,
     log: File,
 }
 
@@ -103,6 +104,11 @@ impl Zygote {
     /// The socket to wait on: readable when an answer is there.
     pub fn control(&self) -> BorrowedFd<'_> {
         self.control.as_fd()
+    }
+
+    /// Who its sessions are on the host, if not the host's own user.
+    pub fn user(&self) -> Option<u32> {
+        self.user
     }
 
     /// Its process id on the host.
@@ -168,6 +174,12 @@ impl Zygote {
     /// The end of what it wrote to its standard streams, for error messages.
     pub fn log_tail(&mut self) -> String {
         log_tail(&mut self.log)
+    }
+}
+
+impl AsFd for Zygote {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
     }
 }
 
@@ -314,6 +326,7 @@ fn start(config: &ZygoteConfig) -> Result<Zygote, LaunchError> {
         control,
         process,
         pid,
+        user: user.map(|(uid, _)| uid),
         log: File::from(OwnedFd::from(log)),
     };
     match wait_ready(&zygote) {

@@ -23,4 +23,5 @@ pub use launch::{
     status_pair,
 };
 pub use root::{GUEST_DIR, GuestFile, TOOL_SLOTS};
+pub use sys::FileUser;
 pub use wire::{Command, SessionLimits, SessionStep, Status, StepFailure};

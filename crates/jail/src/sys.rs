@@ -185,3 +185,40 @@ pub(crate) fn user_exists(uid: u32) -> bool {
     }
     !found.is_null()
 }
+
+/// While it lives, this thread makes files as another user. For the tmpfs of a session, which knows no other.
+#[derive(Debug)]
+pub struct FileUser {
+    before: (u32, u32),
+}
+
+impl FileUser {
+    /// Takes on user and group `id` for files, which needs root.
+    pub fn become_user(id: u32) -> std::io::Result<Self> {
+        let before = (set_file_group(id), set_file_user(id));
+        // These calls report the id before, and errors not at all: asking again tells.
+        if set_file_user(id) != id {
+            drop(Self { before });
+            return Err(std::io::ErrorKind::PermissionDenied.into());
+        }
+        Ok(Self { before })
+    }
+}
+
+impl Drop for FileUser {
+    fn drop(&mut self) {
+        let (group, user) = self.before;
+        set_file_user(user);
+        set_file_group(group);
+    }
+}
+
+fn set_file_user(id: u32) -> u32 {
+    // SAFETY: takes an integer, and touches this thread only.
+    unsafe { libc::setfsuid(id) }.cast_unsigned()
+}
+
+fn set_file_group(id: u32) -> u32 {
+    // SAFETY: takes an integer, and touches this thread only.
+    unsafe { libc::setfsgid(id) }.cast_unsigned()
+}

@@ -1,0 +1,20 @@
+//! The embedded runtime: real CPython, sealed by the Linux kernel.
+//!
+//! A zygote holds an interpreter ready; each sandbox is a fork of it that isolates itself for good before model
+//! code runs. See `docs/local-runtime.md`.
+#![cfg(target_os = "linux")]
+
+mod config;
+mod discover;
+mod guest;
+mod memory;
+mod process;
+mod runtime;
+mod session;
+mod sys;
+mod workspace;
+mod zygote;
+
+pub use config::LocalConfig;
+pub use discover::{DiscoverError, OLDEST_PYTHON};
+pub use runtime::LocalRuntime;

@@ -1,0 +1,327 @@
+//! The workspace of a session, reached from the host through a descriptor of its directory.
+//!
+//! Everything below that directory is hostile: links, pipes, files that change while they are read. Paths are
+//! resolved by the kernel below the directory only (`openat2(2)`), and what is opened is checked afterwards.
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::{self, Write},
+    os::{
+        fd::{AsFd, AsRawFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use codehatch_runtime::{
+    Baseline, BoxFuture, CollectLimits, Collected, Entry, Skipped, Stamp, Workspace,
+    WorkspaceError, check_path,
+};
+use rustix::{
+    fs::{
+        AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, chmodat, fstat, mkdirat,
+        openat2,
+    },
+    io::Errno,
+};
+
+/// Deepest directory that is looked into.
+const MAX_DEPTH: usize = 32;
+
+/// A session's workspace.
+#[derive(Debug)]
+pub(crate) struct LocalWorkspace {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    directory: OwnedFd,
+    /// Who owns the files on the host, if that is not the host's own user.
+    owner: Option<u32>,
+    baseline: Mutex<Baseline>,
+}
+
+impl LocalWorkspace {
+    pub(crate) fn new(directory: OwnedFd, owner: Option<u32>) -> Self {
+        let shared = Shared {
+            directory,
+            owner,
+            baseline: Mutex::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+}
+
+impl Workspace for LocalWorkspace {
+    fn put(&mut self, path: &str, contents: Vec<u8>) -> BoxFuture<'_, Result<(), WorkspaceError>> {
+        let shared = Arc::clone(&self.shared);
+        let path = path.to_owned();
+        Box::pin(async move {
+            check_path(&path)?;
+            blocking(move || shared.put(&path, &contents)).await
+        })
+    }
+
+    fn collect(
+        &mut self,
+        limits: CollectLimits,
+    ) -> BoxFuture<'_, Result<Collected, WorkspaceError>> {
+        let shared = Arc::clone(&self.shared);
+        Box::pin(async move {
+            if shared.is_surely_empty() {
+                return Ok(Collected::default());
+            }
+            blocking(move || Ok(shared.collect(limits))).await
+        })
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, WorkspaceError> + Send + 'static,
+) -> Result<T, WorkspaceError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or(Err(WorkspaceError::Gone))
+}
+
+fn io_error(path: &str) -> impl FnOnce(Errno) -> WorkspaceError + use<'_> {
+    move |errno| WorkspaceError::Io {
+        path: path.to_owned(),
+        source: errno.into(),
+    }
+}
+
+/// Below the directory, and through no link.
+const STRICT: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_SYMLINKS)
+    .union(ResolveFlags::NO_MAGICLINKS)
+    .union(ResolveFlags::NO_XDEV);
+
+/// Below the directory, through links that stay there.
+const BELOW: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_MAGICLINKS)
+    .union(ResolveFlags::NO_XDEV);
+
+impl Shared {
+    fn put(&self, path: &str, contents: &[u8]) -> Result<(), WorkspaceError> {
+        let _user = self
+            .owner
+            .map(codehatch_jail::FileUser::become_user)
+            .transpose()
+            .map_err(|source| WorkspaceError::Io {
+                path: path.to_owned(),
+                source,
+            })?;
+        let mut at = 0;
+        while let Some(slash) = path[at..].find('/') {
+            at += slash;
+            match mkdirat(&self.directory, &path[..at], Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(Errno::EXIST) => at += 1,
+                Err(errno) => return Err(io_error(path)(errno)),
+            }
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o644);
+        let file = openat2(&self.directory, path, flags, mode, STRICT).map_err(io_error(path))?;
+        let mut file = File::from(file);
+        let written = file.write_all(contents).and_then(|()| Ok(fstat(&file)?));
+        match written {
+            Ok(stat) => {
+                let mut baseline = self.baseline.lock().unwrap_or_else(PoisonError::into_inner);
+                baseline.note(path, stamp(&stat), contents);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(WorkspaceError::Full {
+                path: path.to_owned(),
+                bytes: contents.len() as u64,
+            }),
+            Err(source) => Err(WorkspaceError::Io {
+                path: path.to_owned(),
+                source,
+            }),
+        }
+    }
+
+    /// Nothing was there, and still nothing is: the common case, which costs one look.
+    fn is_surely_empty(&self) -> bool {
+        if !self
+            .baseline
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_empty()
+        {
+            return false;
+        }
+        let Ok(directory) = self.open_directory(".") else {
+            return false;
+        };
+        let Ok(mut entries) = Dir::read_from(directory) else {
+            return false;
+        };
+        entries.all(|entry| {
+            entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))
+        })
+    }
+
+    fn open_directory(&self, path: &str) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat2(&self.directory, path, flags, Mode::empty(), STRICT)
+    }
+
+    fn collect(&self, limits: CollectLimits) -> Collected {
+        let mut walk = Walk {
+            shared: self,
+            limits,
+            entries: Vec::new(),
+            skipped: Vec::new(),
+            seen: 0,
+        };
+        walk.directory("", 0);
+        let Walk {
+            mut entries,
+            skipped,
+            ..
+        } = walk;
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let now_ns = i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec);
+        let mut baseline = self.baseline.lock().unwrap_or_else(PoisonError::into_inner);
+        baseline.compare(entries, skipped, limits, now_ns)
+    }
+}
+
+struct Walk<'a> {
+    shared: &'a Shared,
+    limits: CollectLimits,
+    entries: Vec<Entry>,
+    skipped: Vec<Skipped>,
+    seen: usize,
+}
+
+impl Walk<'_> {
+    fn directory(&mut self, path: &str, depth: usize) {
+        let place = if path.is_empty() { "." } else { path };
+        let opened = with_permission(self.shared, place, 0o500, || {
+            self.shared.open_directory(place)
+        });
+        let entries = match opened.and_then(Dir::read_from) {
+            Ok(entries) => entries,
+            Err(errno) => return self.skip(path, &errno.to_string()),
+        };
+        for entry in entries {
+            let Ok(entry) = entry else {
+                return;
+            };
+            let name = entry.file_name().to_bytes();
+            if matches!(name, b"." | b".." | b"__pycache__") {
+                continue;
+            }
+            self.seen += 1;
+            if self.seen > self.limits.entries {
+                return self.skip(path, "the workspace has more files than are looked at");
+            }
+            let Some(path) = join(path, name) else {
+                let shown = OsStr::from_bytes(name)
+                    .to_string_lossy()
+                    .escape_debug()
+                    .to_string();
+                self.skip(&shown, "its name is not plain UTF-8 text");
+                continue;
+            };
+            match entry.file_type() {
+                FileType::Directory if depth >= MAX_DEPTH => self.skip(&path, "it is too deep"),
+                FileType::Directory => self.directory(&path, depth + 1),
+                FileType::RegularFile | FileType::Symlink => self.file(path),
+                _ => self.skip(&path, "it is no regular file"),
+            }
+        }
+    }
+
+    fn file(&mut self, path: String) {
+        // A pipe that has taken the file's place must not block, nor a terminal take over.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let open = || openat2(&self.shared.directory, &path, flags, Mode::empty(), BELOW);
+        let file = match with_permission(self.shared, &path, 0o400, open) {
+            Ok(file) => File::from(file),
+            Err(Errno::XDEV | Errno::LOOP) => {
+                return self.skip(&path, "it is a link that leads out of the workspace");
+            }
+            Err(Errno::NOENT) => return self.skip(&path, "it is a link that leads nowhere"),
+            Err(errno) => return self.skip(&path, &errno.to_string()),
+        };
+        match fstat(&file) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode).is_file() => {
+                self.entries.push(Entry {
+                    path,
+                    file,
+                    stamp: stamp(&stat),
+                });
+            }
+            // A link to a directory, whose files are collected where they are.
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode).is_dir() => {}
+            _ => self.skip(&path, "it is no regular file"),
+        }
+    }
+
+    fn skip(&mut self, path: &str, reason: &str) {
+        // Bounded like everything that a session can make many of.
+        if self.skipped.len() < self.limits.files {
+            self.skipped.push(Skipped {
+                path: path.to_owned(),
+                reason: reason.to_owned(),
+            });
+        }
+    }
+}
+
+/// Opens what its owner has locked, by unlocking it for a moment: the host's user owns it as well.
+fn with_permission(
+    shared: &Shared,
+    path: &str,
+    wanted: u32,
+    open: impl Fn() -> Result<OwnedFd, Errno>,
+) -> Result<OwnedFd, Errno> {
+    match open() {
+        Err(Errno::ACCESS) => {}
+        other => return other,
+    }
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let locked = openat2(&shared.directory, path, flags, Mode::empty(), STRICT)?;
+    let mode = Mode::from_raw_mode(fstat(&locked)?.st_mode & 0o7777);
+    // The only way to change the mode of what an O_PATH descriptor stands for.
+    let name = format!("/proc/self/fd/{}", locked.as_fd().as_raw_fd());
+    chmodat(
+        CWD,
+        &name,
+        mode | Mode::from_raw_mode(wanted),
+        AtFlags::empty(),
+    )?;
+    let opened = open();
+    chmodat(CWD, &name, mode, AtFlags::empty())?;
+    opened
+}
+
+fn join(directory: &str, name: &[u8]) -> Option<String> {
+    let name = std::str::from_utf8(name).ok()?;
+    let path = if directory.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{directory}/{name}")
+    };
+    check_path(&path).is_ok().then_some(path)
+}
+
+fn stamp(stat: &Stat) -> Stamp {
+    let nanoseconds =
+        |seconds: i64, rest: u64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    Stamp {
+        bytes: stat.st_size.cast_unsigned(),
+        inode: stat.st_ino,
+        modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
+        changed_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
+    }
+}
