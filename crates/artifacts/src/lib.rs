@@ -1,4 +1,4 @@
-//! Artifacts: named, versioned files that outlive a turn.
+//! Artifacts: named, versioned files that outlive a turn, and the tools that a model's program has for them.
 //!
 //! Bytes are kept as they are. Nothing here reads from a sandbox: whoever collects files there hands in
 //! bytes.
@@ -13,6 +13,7 @@ mod name;
 mod object;
 mod record;
 mod store;
+mod tools;
 
 pub use directory::DirectoryOptions;
 pub use error::{ArtifactError, Cause, OptionFault, StorageProblem};
@@ -25,3 +26,4 @@ pub use object_store;
 pub use store::{
     Artifact, ArtifactInfo, ArtifactReader, ArtifactStore, ArtifactWriter, SaveOptions, Saved,
 };
+pub use tools::ArtifactTools;

@@ -1,9 +1,24 @@
-//! Media types: guessed from names and bytes. Never touches the bytes.
+//! Media types: guessed from names and bytes, and which of them are text. Never touches the bytes.
 
 /// For bytes that are no text and whose name says nothing.
 pub(crate) const BINARY: &str = "application/octet-stream";
 /// For text whose name says nothing.
 const TEXT: &str = "text/plain";
+
+/// Whether tools pass contents of this type as text; all others go as base64.
+///
+/// `text/*`, JSON, XML and JavaScript, and what is built on the first two. Parameters do not matter.
+pub(crate) fn is_text(mime_type: &str) -> bool {
+    let essence = mime_type.split(';').next().unwrap_or_default();
+    let essence = essence.trim().to_ascii_lowercase();
+    essence.starts_with("text/")
+        || essence.ends_with("+json")
+        || essence.ends_with("+xml")
+        || matches!(
+            &*essence,
+            "application/json" | "application/xml" | "application/javascript"
+        )
+}
 
 /// The media type that a name's extension stands for.
 pub(crate) fn of_name(name: &str) -> Option<&'static str> {
@@ -100,6 +115,27 @@ mod tests {
             ("x.unheard-of", None),
         ] {
             assert_eq!(of_name(name), mime_type, "{name}");
+        }
+    }
+
+    #[test]
+    fn text_types_are_told_from_binary_ones() {
+        for text in [
+            "text/csv",
+            "TEXT/plain; charset=utf-8",
+            "application/json;v=1",
+            "image/svg+xml",
+        ] {
+            assert!(is_text(text), "{text}");
+        }
+        for binary in [
+            "",
+            "image/png",
+            "application/octet-stream",
+            "application/yaml",
+            "json",
+        ] {
+            assert!(!is_text(binary), "{binary}");
         }
     }
 

@@ -14,3 +14,5 @@ mod limits;
 mod promises;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod tools;
