@@ -11,7 +11,7 @@ mod workspace;
 pub use error::{StartError, WorkspaceError};
 pub use limits::Limits;
 pub use sandbox::{
-    BoxFuture, Control, Environment, Exit, OutputStream, Sandbox, SandboxHandle, SandboxRuntime,
+    BoxFuture, Control, Environment, Exit, OutputSource, OutputStream, Sandbox, SandboxHandle, SandboxRuntime,
     StartRequest, ToolTree, Usage,
 };
 pub use workspace::{

@@ -1,6 +1,6 @@
 //! What a runtime is, and what it hands out.
 
-use std::{collections::BTreeMap, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, future::Future, io, pin::Pin, sync::Arc, time::Duration};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -46,14 +46,23 @@ pub struct StartRequest {
 /// The generated `tools` package.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolTree {
-    /// Changes whenever the files do.
-    pub fingerprint: u64,
+    /// A hash of all that the files are made from: equal trees have equal ones, and no others do.
+    pub fingerprint: [u8; 32],
     /// Path below `/tools`, and source.
     pub files: Vec<(String, Arc<str>)>,
 }
 
+/// What a sandbox's processes write.
+pub trait OutputSource: AsyncRead + Send + Unpin {
+    /// Reads what is there already, without waiting: `WouldBlock` if nothing is, 0 at the end.
+    ///
+    /// Unlike a poll it never misses bytes that arrived before the call, so that a block's output can be told
+    /// from the next one's.
+    fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
+}
+
 /// Bytes from a sandbox.
-pub type OutputStream = Box<dyn AsyncRead + Send + Unpin>;
+pub type OutputStream = Box<dyn OutputSource>;
 
 /// The channel that carries frames.
 pub struct Control {

@@ -8,6 +8,7 @@ mod config;
 mod discover;
 mod guest;
 mod memory;
+mod output;
 mod process;
 mod runtime;
 mod session;

@@ -21,6 +21,7 @@ use tokio::{
 };
 
 use crate::{
+    output::PipeOutput,
     config::LocalConfig,
     discover::{self, DiscoverError, Found},
     guest::GUEST_FILES,
@@ -210,7 +211,7 @@ async fn fork(
 }
 
 fn receiver(fd: OwnedFd) -> io::Result<OutputStream> {
-    Ok(Box::new(pipe::Receiver::from_owned_fd(fd)?))
+    Ok(Box::new(PipeOutput(pipe::Receiver::from_owned_fd(fd)?)))
 }
 
 fn session_limits(limits: &Limits) -> SessionLimits {

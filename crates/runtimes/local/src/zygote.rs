@@ -47,7 +47,7 @@ struct State {
     /// Answers that are still to come, of requests whose future was dropped.
     unclaimed: usize,
     /// Which tools tree each slot holds; the most recently used last.
-    slots: VecDeque<(u64, u32)>,
+    slots: VecDeque<([u8; 32], u32)>,
 }
 
 impl ZygoteHandle {
