@@ -21,7 +21,8 @@ impl RawJson {
     /// [`serde_json::Value`], or in a type that serde buffers, such as an untagged enum) and a lone surrogate in a
     /// string are errors that name the path of the part, like `items[3].name`.
     ///
-    /// Recursion is bounded by [`MAX_NESTING`](crate::MAX_NESTING), which a stack of 2 MiB takes.
+    /// Recursion is bounded by [`MAX_NESTING`](crate::MAX_NESTING). For types of common size that takes less than
+    /// 0.5 MiB of stack, and less than 2 MiB in an unoptimised build; [`to_value`](Self::to_value) takes none.
     pub fn deserialize<'de, T: Deserialize<'de>>(&'de self) -> Result<T, FromJsonError> {
         T::deserialize(&mut Reader::new(self.get()))
     }

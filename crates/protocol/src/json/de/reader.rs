@@ -55,6 +55,25 @@ impl<'de> Reader<'de> {
         }
     }
 
+    fn visit_scalar<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, FromJsonError> {
+        match self.scanner.peek() {
+            Some(b'"') => self.visit_text(visitor),
+            Some(b't') => {
+                self.scanner.literal(b"true")?;
+                visitor.visit_bool(true)
+            }
+            Some(b'f') => {
+                self.scanner.literal(b"false")?;
+                visitor.visit_bool(false)
+            }
+            Some(b'n') => {
+                self.scanner.literal(b"null")?;
+                visitor.visit_unit()
+            }
+            _ => self.visit_number(visitor),
+        }
+    }
+
     fn next_is_number(&mut self) -> bool {
         matches!(self.scanner.peek(), Some(b'-' | b'0'..=b'9' | b'N' | b'I'))
     }
@@ -95,23 +114,11 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     type Error = FromJsonError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FromJsonError> {
+        // As little as can be: each level of nesting has a frame of this on the stack.
         match self.scanner.peek() {
-            Some(b'"') => self.visit_text(visitor),
             Some(b'{') => self.visit_members(visitor),
             Some(b'[') => self.visit_elements(visitor),
-            Some(b't') => {
-                self.scanner.literal(b"true")?;
-                visitor.visit_bool(true)
-            }
-            Some(b'f') => {
-                self.scanner.literal(b"false")?;
-                visitor.visit_bool(false)
-            }
-            Some(b'n') => {
-                self.scanner.literal(b"null")?;
-                visitor.visit_unit()
-            }
-            _ => self.visit_number(visitor),
+            _ => self.visit_scalar(visitor),
         }
     }
 

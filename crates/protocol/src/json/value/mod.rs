@@ -3,7 +3,7 @@
 mod build;
 mod rewrite;
 mod tag;
-mod untag;
+mod write;
 
 use serde_json::Value;
 
@@ -18,6 +18,14 @@ impl RawJson {
     /// are errors that name the path. Of members with one name the last is kept, as in Python.
     pub fn to_value(&self) -> Result<Value, FromJsonError> {
         build::exact(self.get())
+    }
+
+    /// Writes a [`serde_json::Value`] as JSON, without white space and without recursion.
+    ///
+    /// As [`from_serialize`](Self::from_serialize) does. Fails if the value is nested deeper than
+    /// [`MAX_NESTING`](crate::MAX_NESTING).
+    pub fn from_value(value: &Value) -> Result<Self, ToJsonError> {
+        write::write(value, false)
     }
 
     /// The value as a [`serde_json::Value`] with tags for what that cannot hold.
@@ -36,7 +44,7 @@ impl RawJson {
     /// What only looks like a tag is taken as it is. Fails if the value is nested deeper than
     /// [`MAX_NESTING`](crate::MAX_NESTING).
     pub fn from_tagged_value(value: &Value) -> Result<Self, ToJsonError> {
-        untag::write(value)
+        write::write(value, true)
     }
 }
 

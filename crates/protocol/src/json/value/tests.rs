@@ -75,6 +75,17 @@ fn tags_are_taken_out_again() {
 }
 
 #[test]
+fn a_plain_value_is_written_as_it_is() {
+    for (_, text) in TAGGED {
+        let value: Value = serde_json::from_str(text).expect("standard");
+        let written = RawJson::from_value(&value).expect("not deep");
+        assert_eq!(Ok(&written), RawJson::from_serialize(&value).as_ref());
+        assert_eq!(written.to_value(), Ok(value));
+        assert_eq!(written.facts(), raw(text).facts());
+    }
+}
+
+#[test]
 fn what_only_looks_like_a_tag_stays() {
     for text in [
         "{\"\u{FDD0}number\":\"1,2\"}",

@@ -1,4 +1,4 @@
-//! Writes a tagged [`Value`] as text, without recursion.
+//! Writes a [`Value`] as text, without recursion.
 
 use serde_json::{Map, Number as JsonNumber, Value, map};
 
@@ -10,6 +10,7 @@ use super::{
         scan::Facts,
         ser::ToJsonError,
         sink::Sink as _,
+        text,
     },
     tag,
 };
@@ -21,9 +22,12 @@ enum Open<'a> {
     Object(map::Iter<'a>),
 }
 
-/// The text of a value without its tags.
-pub(super) fn write(value: &Value) -> Result<RawJson, ToJsonError> {
-    let mut writer = Writer::default();
+/// The text of a value, without its tags if it may have some.
+pub(super) fn write(value: &Value, has_tags: bool) -> Result<RawJson, ToJsonError> {
+    let mut writer = Writer {
+        has_tags,
+        ..Writer::default()
+    };
     writer.value(value)?;
     while let Some(open) = writer.open.last_mut() {
         let next = match open {
@@ -40,6 +44,7 @@ pub(super) fn write(value: &Value) -> Result<RawJson, ToJsonError> {
 
 #[derive(Debug, Default)]
 struct Writer<'a> {
+    has_tags: bool,
     out: String,
     facts: Facts,
     open: Vec<Open<'a>>,
@@ -68,11 +73,11 @@ impl<'a> Writer<'a> {
             Value::String(value) => self.string(value),
             Value::Array(elements) => self.begin('[', Open::Array(elements.iter()))?,
             Value::Object(members) => match tagged_number(members) {
-                Some(text) => {
+                Some(text) if self.has_tags => {
                     self.facts.non_finite |= matches!(Number::parse(text), Number::NonFinite(_));
                     self.out.push_str(text);
                 }
-                None => self.begin('{', Open::Object(members.iter()))?,
+                _ => self.begin('{', Open::Object(members.iter()))?,
             },
         }
         Ok(())
@@ -85,8 +90,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn string(&mut self, tagged: &str) {
-        self.facts.lone_surrogate |= tag::write_untagged(&mut self.out, tagged);
+    fn string(&mut self, text: &str) {
+        if self.has_tags {
+            self.facts.lone_surrogate |= tag::write_untagged(&mut self.out, text);
+        } else {
+            text::write_string(&mut self.out, text);
+        }
     }
 
     fn begin(&mut self, bracket: char, open: Open<'a>) -> Result<(), ToJsonError> {
