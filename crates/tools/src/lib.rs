@@ -2,9 +2,18 @@
 //!
 //! Pure: nothing here does I/O or knows of sandboxes.
 
+mod catalog;
+mod module;
+mod names;
 mod provider;
+mod schema;
+mod set;
+mod stub;
+mod text;
 
+pub use catalog::{CatalogOptions, Environment};
 pub use provider::{
     Annotations, BoxFuture, Listing, ProviderError, ToolFault, ToolOutput, ToolProblem,
     ToolProvider, ToolRequest, ToolSpec,
 };
+pub use set::{Diagnostic, Fingerprint, ProviderTools, StubFile, ToolRef, ToolSet};

@@ -1,0 +1,13 @@
+//! One namespace: its tools read, its types named, and everything that is written about it.
+
+mod expr;
+mod notes;
+mod render;
+mod shape;
+mod types;
+
+pub(crate) use expr::{Dialect, Shadow, push_type};
+pub(crate) use notes::{has_notes, push_limits, push_notes};
+pub(crate) use render::{Module, render};
+pub(crate) use shape::{Shape, Tool};
+pub(crate) use types::{NamedType, TypeNames, Types};

@@ -1,0 +1,228 @@
+//! The named types of a namespace: equal ones shared, different ones told apart.
+
+use std::{collections::HashMap, fmt::Write as _};
+
+use super::{
+    expr::{Dialect, push_type},
+    notes::push_notes,
+    shape::Shape,
+};
+use crate::{
+    names::suffix,
+    schema::{DefKind, Ty, TypeDef, TypeId},
+};
+
+/// All named types of a namespace.
+#[derive(Debug)]
+pub(crate) struct Types<'s, 'a> {
+    /// In the order of their names.
+    pub(crate) list: Vec<NamedType<'s, 'a>>,
+    /// For each tool the places of its types in `list`.
+    places: Vec<Vec<u32>>,
+}
+
+/// One type with its final name.
+#[derive(Debug)]
+pub(crate) struct NamedType<'s, 'a> {
+    pub(crate) name: String,
+    pub(crate) def: &'s TypeDef<'a>,
+    /// The first tool that uses it.
+    pub(crate) tool: usize,
+    /// Its place among that tool's types.
+    pub(crate) place: usize,
+}
+
+/// Finds the names of one tool's types.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TypeNames<'n> {
+    /// Their final names.
+    Final(&'n [NamedType<'n, 'n>], &'n [u32]),
+    /// The names that they should have.
+    Base(&'n [TypeDef<'n>]),
+}
+
+impl<'n> TypeNames<'n> {
+    /// The name of `id`.
+    pub(crate) fn name(self, id: TypeId) -> &'n str {
+        let at = id.0 as usize;
+        match self {
+            Self::Final(list, places) => &list[places[at] as usize].name,
+            Self::Base(defs) => &defs[at].base,
+        }
+    }
+}
+
+/// One distinct type while names are given.
+#[derive(Debug)]
+struct Group {
+    /// The first tool that has it, and its place there.
+    first: (usize, usize),
+    hash: String,
+    members: Vec<(usize, usize)>,
+}
+
+impl<'s, 'a> Types<'s, 'a> {
+    /// Gives every type of `shapes` its name.
+    ///
+    /// Types that are equal to the last description, and all that they refer to with them, are one type. If
+    /// different types want one name, the one with the smallest hash gets it and the others' hashes are
+    /// added to theirs; so a name depends only on the types that want it.
+    pub(crate) fn of(shapes: &'s [Shape<'a>]) -> Self {
+        let mut by_base: HashMap<&'s str, Vec<(usize, usize)>> = HashMap::new();
+        for (tool, shape) in shapes.iter().enumerate() {
+            for (place, def) in shape.types.iter().enumerate() {
+                by_base.entry(&def.base).or_default().push((tool, place));
+            }
+        }
+        let mut list: Vec<(NamedType<'s, 'a>, Vec<(usize, usize)>)> =
+            Vec::with_capacity(by_base.len());
+        let mut add = |name: String, first: (usize, usize), members| {
+            let (tool, place) = first;
+            let def = &shapes[tool].types[place];
+            let named = NamedType {
+                name,
+                def,
+                tool,
+                place,
+            };
+            list.push((named, members));
+        };
+        for (base, members) in &by_base {
+            if let [only] = members[..] {
+                add((*base).to_owned(), only, members.clone());
+                continue;
+            }
+            for (index, group) in groups(shapes, members).into_iter().enumerate() {
+                let name = if index == 0 {
+                    (*base).to_owned()
+                } else {
+                    free_name(base, &group.hash, &by_base)
+                };
+                add(name, group.first, group.members);
+            }
+        }
+        list.sort_unstable_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+        let mut places: Vec<Vec<u32>> = shapes
+            .iter()
+            .map(|shape| vec![0; shape.types.len()])
+            .collect();
+        for (index, (_, members)) in (0u32..).zip(&list) {
+            for &(tool, place) in members {
+                places[tool][place] = index;
+            }
+        }
+        Self {
+            list: list.into_iter().map(|(named, _)| named).collect(),
+            places,
+        }
+    }
+
+    /// The names of the types of the tool at `tool`.
+    pub(crate) fn names(&self, tool: usize) -> TypeNames<'_> {
+        TypeNames::Final(&self.list, &self.places[tool])
+    }
+
+    /// The final types of the tool at `tool`, in the order in which it names them.
+    pub(crate) fn of_tool(&self, tool: usize) -> impl Iterator<Item = &NamedType<'s, 'a>> {
+        let places = &self.places[tool];
+        // A type of both input and output has two places.
+        let fresh = places.iter().enumerate();
+        let fresh = fresh.filter(|(index, place)| !places[..*index].contains(place));
+        fresh.map(|(_, &at)| &self.list[at as usize])
+    }
+
+    /// Whether a type is called `name`.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.list
+            .binary_search_by(|named| named.name.as_str().cmp(name))
+            .is_ok()
+    }
+}
+
+/// The distinct types among `members`, in the order of their hashes.
+fn groups(shapes: &[Shape<'_>], members: &[(usize, usize)]) -> Vec<Group> {
+    let mut by_hash: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
+    for &(tool, place) in members {
+        let hash = closure_hash(&shapes[tool].types, place);
+        by_hash.entry(hash).or_default().push((tool, place));
+    }
+    let mut groups: Vec<_> = by_hash
+        .into_iter()
+        .map(|(hash, members)| Group {
+            first: members[0],
+            hash,
+            members,
+        })
+        .collect();
+    groups.sort_unstable_by(|a, b| a.hash.cmp(&b.hash));
+    groups
+}
+
+/// `base` with as much of `hash` as no other type's name has.
+fn free_name<T>(base: &str, hash: &str, taken: &HashMap<&str, T>) -> String {
+    for len in [4, 8, hash.len()] {
+        let name = format!("{base}_{}", &hash[..len]);
+        if !taken.contains_key(name.as_str()) {
+            return name;
+        }
+    }
+    format!("{base}__{hash}")
+}
+
+/// A hash of the type at `place` and of all types that it refers to.
+fn closure_hash(types: &[TypeDef<'_>], place: usize) -> String {
+    let mut text = String::new();
+    let mut queue = vec![place];
+    let mut next = 0;
+    while let Some(&at) = queue.get(next) {
+        next += 1;
+        push_definition(&mut text, &types[at], types, &mut queue);
+    }
+    suffix(&[text.as_bytes()], 26)
+}
+
+/// Appends all that is said of one type, and adds the types that it refers to to `queue`.
+fn push_definition(
+    text: &mut String,
+    def: &TypeDef<'_>,
+    types: &[TypeDef<'_>],
+    queue: &mut Vec<usize>,
+) {
+    let names = TypeNames::Base(types);
+    // Writing to a `String` cannot fail.
+    let _ = writeln!(text, "{}", def.base);
+    match &def.kind {
+        DefKind::Alias(ty) => {
+            push_type(text, ty, names, Dialect::Catalog);
+            enqueue(ty, queue);
+        }
+        DefKind::Object(fields) => {
+            for field in fields {
+                let _ = write!(text, "{:?} {} ", field.key, field.required);
+                push_type(text, &field.ty, names, Dialect::Catalog);
+                text.push(' ');
+                push_notes(text, &field.notes, usize::MAX);
+                text.push('\n');
+                enqueue(&field.ty, queue);
+            }
+        }
+    }
+}
+
+fn enqueue(ty: &Ty<'_>, queue: &mut Vec<usize>) {
+    match ty {
+        Ty::Named(id) => {
+            let at = id.0 as usize;
+            if !queue.contains(&at) {
+                queue.push(at);
+            }
+        }
+        Ty::List(inner) | Ty::Dict(inner) => enqueue(inner, queue),
+        Ty::Tuple(members) | Ty::Union(members) => {
+            for member in members {
+                enqueue(member, queue);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,12 @@
+//! All tools of a turn: found by name, written as stubs and catalog, compared by fingerprint.
+
+mod fingerprint;
+mod registry;
+mod reuse;
+mod suggest;
+mod tool_ref;
+mod toolset;
+
+pub use fingerprint::Fingerprint;
+pub use tool_ref::ToolRef;
+pub use toolset::{Diagnostic, ProviderTools, StubFile, ToolSet};

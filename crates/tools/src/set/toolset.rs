@@ -1,0 +1,333 @@
+//! The set: built once per change of the tools, shared by all that read it.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+use super::{
+    fingerprint::{Fingerprint, Hasher},
+    registry::{Entry, Namespace, register},
+    reuse::{is_same, take_over},
+    suggest::suggest,
+    tool_ref::ToolRef,
+};
+use crate::{
+    catalog::{CatalogOptions, render_block},
+    module::{Module, Tool, render},
+    provider::{Listing, ToolProblem, ToolSpec},
+    stub::RUNTIME,
+};
+
+/// Catalogs that a set remembers: one for each way it is asked for.
+const MAX_CATALOGS: usize = 4;
+
+/// One provider's tools, as a set is built from them.
+#[derive(Clone, Debug)]
+pub struct ProviderTools<'a> {
+    /// [`ToolProvider::namespace`](crate::ToolProvider::namespace).
+    pub namespace: Option<&'a str>,
+    /// What it listed. The set keeps it.
+    pub listing: Arc<Listing>,
+}
+
+/// A file of the generated package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StubFile {
+    /// Where it is within the directory of the package `tools`: `__init__.py`, `github.py`.
+    pub path: Box<str>,
+    /// Python source.
+    pub source: Arc<str>,
+}
+
+/// Something to tell the person who runs a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Which of the providers that the set was built from.
+    pub provider: usize,
+    /// What is wrong.
+    pub problem: ToolProblem,
+}
+
+#[derive(Debug)]
+pub(super) struct Provider {
+    pub(super) namespace: Option<Box<str>>,
+    pub(super) listing: Arc<Listing>,
+}
+
+/// All tools that a program may call. Cheap to clone; all clones share what was rendered.
+///
+/// Names are given at once, texts are rendered when they are first asked for: that takes time in proportion
+/// to the tools (a few microseconds each), so a caller on an async thread with thousands of them should ask
+/// from a blocking one.
+#[derive(Clone)]
+pub struct ToolSet {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    providers: Vec<Provider>,
+    /// By name; the package itself is last.
+    namespaces: Vec<Namespace>,
+    name_problems: Vec<Diagnostic>,
+    by_raw_name: OnceLock<Vec<(usize, usize)>>,
+    files: OnceLock<Arc<[StubFile]>>,
+    fingerprint: OnceLock<Fingerprint>,
+    catalogs: Mutex<Vec<(CatalogOptions, Arc<str>)>>,
+}
+
+impl ToolSet {
+    /// Names the tools of all providers. Never fails: what is wrong with a tool is among
+    /// [`ToolSet::problems`], and costs no other tool anything.
+    pub fn build(providers: &[ProviderTools<'_>]) -> Self {
+        let providers: Vec<_> = providers
+            .iter()
+            .map(|provider| Provider {
+                namespace: provider.namespace.map(Into::into),
+                listing: Arc::clone(&provider.listing),
+            })
+            .collect();
+        let (namespaces, name_problems) = register(&providers);
+        Self {
+            inner: Arc::new(Inner {
+                providers,
+                namespaces,
+                name_problems,
+                by_raw_name: OnceLock::new(),
+                files: OnceLock::new(),
+                fingerprint: OnceLock::new(),
+                catalogs: Mutex::new(Vec::new()),
+            }),
+        }
+    }
+
+    /// The set for what providers list now: this one if these are the same listings (by pointer), else a new
+    /// one that takes over the texts of all namespaces whose tools are equal.
+    #[must_use]
+    pub fn update(&self, providers: &[ProviderTools<'_>]) -> Self {
+        if is_same(&self.inner.providers, providers) {
+            return self.clone();
+        }
+        let new = Self::build(providers);
+        take_over(
+            (&self.inner.namespaces, &self.inner.providers),
+            (&new.inner.namespaces, &new.inner.providers),
+        );
+        new
+    }
+
+    /// Finds the tool that a call names: by its dotted path, or by the name that its provider knows it by
+    /// where only one tool has that. To the letter: nothing is trimmed, folded or guessed.
+    pub fn resolve(&self, name: &str) -> Option<ToolRef<'_>> {
+        let (namespace, attribute) = match name.split_once('.') {
+            Some((namespace, attribute)) => (Some(namespace), attribute),
+            None => (None, name),
+        };
+        self.by_path(namespace, attribute)
+            .or_else(|| self.by_raw_name(name))
+    }
+
+    /// Up to three paths that `name` may have meant, the likeliest first.
+    pub fn suggest(&self, name: &str) -> Vec<&str> {
+        suggest(name, self.iter().map(|tool| tool.path()))
+    }
+
+    /// All tools, by namespace and name; those of the package itself last.
+    pub fn iter(&self) -> impl Iterator<Item = ToolRef<'_>> {
+        let namespaces = self.inner.namespaces.iter().enumerate();
+        namespaces.flat_map(move |(namespace, group)| {
+            (0..group.tools.len()).map(move |tool| ToolRef {
+                set: self,
+                namespace,
+                tool,
+            })
+        })
+    }
+
+    /// How many tools there are.
+    pub fn len(&self) -> usize {
+        let namespaces = self.inner.namespaces.iter();
+        namespaces.map(|namespace| namespace.tools.len()).sum()
+    }
+
+    /// Whether there are no tools.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The files of the generated package, by path.
+    pub fn files(&self) -> Arc<[StubFile]> {
+        let files = self.inner.files.get_or_init(|| {
+            let mut files: Vec<_> = (0..self.inner.namespaces.len())
+                .map(|at| {
+                    let module = self.module(at);
+                    let path = match &module.namespace {
+                        Some(name) => format!("{name}.py"),
+                        None => "__init__.py".to_owned(),
+                    };
+                    StubFile {
+                        path: path.into(),
+                        source: Arc::clone(&module.source),
+                    }
+                })
+                .collect();
+            files.push(StubFile {
+                path: "_stub.py".into(),
+                source: RUNTIME.into(),
+            });
+            files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+            files.into()
+        });
+        Arc::clone(files)
+    }
+
+    /// The block that tells the model what it can use. The same tools and options give the same bytes.
+    pub fn catalog(&self, options: &CatalogOptions) -> Arc<str> {
+        // The list is only read and replaced whole, so a panic elsewhere cannot leave it half done.
+        let catalogs = &self.inner.catalogs;
+        let known = catalogs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, text)) = known.iter().find(|(known, _)| known == options) {
+            return Arc::clone(text);
+        }
+        drop(known);
+        let modules: Vec<_> = (0..self.inner.namespaces.len())
+            .filter(|&at| !self.inner.namespaces[at].tools.is_empty())
+            .map(|at| self.module(at))
+            .collect();
+        let search = options.search.then(|| self.helper_name("search"));
+        let text: Arc<str> = render_block(&modules, options, search.as_deref()).into();
+        let mut known = catalogs.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() == MAX_CATALOGS {
+            known.remove(0);
+        }
+        known.push((options.clone(), Arc::clone(&text)));
+        text
+    }
+
+    /// The name under which the package itself can offer a function `name`: with `_` behind it if a tool or a
+    /// namespace is called so. Neither ever ends in `_`, unless it is a keyword.
+    pub fn helper_name(&self, name: &str) -> String {
+        let is_tool = self.by_path(None, name).is_some();
+        let is_namespace = self.namespace_at(Some(name)).is_some();
+        let end = if is_tool || is_namespace { "_" } else { "" };
+        format!("{name}{end}")
+    }
+
+    /// A hash of all that was said of the tools.
+    pub fn fingerprint(&self) -> Fingerprint {
+        *self.inner.fingerprint.get_or_init(|| {
+            let mut hasher = Hasher::default();
+            for tool in self.iter() {
+                hasher.tool(tool.path(), tool.spec());
+            }
+            hasher.finish()
+        })
+    }
+
+    /// What is wrong with tools: what providers said, names that clash, schemas that could not be read.
+    pub fn problems(&self) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        for (provider, known) in self.inner.providers.iter().enumerate() {
+            let said = known.listing.problems.iter().cloned();
+            problems.extend(said.map(|problem| Diagnostic { provider, problem }));
+        }
+        problems.extend(self.inner.name_problems.iter().cloned());
+        for tool in self.iter() {
+            let text = &self.module(tool.namespace).tools[tool.tool];
+            if let Some(reason) = &text.problem {
+                problems.push(Diagnostic {
+                    provider: tool.provider(),
+                    problem: ToolProblem {
+                        tool: tool.spec().name.clone(),
+                        reason: reason.to_string(),
+                    },
+                });
+            }
+        }
+        problems
+    }
+
+    pub(super) fn namespaces(&self) -> &[Namespace] {
+        &self.inner.namespaces
+    }
+
+    pub(super) fn spec(&self, entry: &Entry) -> &ToolSpec {
+        &self.inner.providers[entry.provider].listing.tools[entry.index]
+    }
+
+    /// The texts of the namespace at `at`.
+    pub(super) fn module(&self, at: usize) -> &Module {
+        let namespace = &self.inner.namespaces[at];
+        namespace.rendered.get_or_init(|| {
+            let tools: Vec<_> = namespace
+                .tools
+                .iter()
+                .map(|entry| Tool {
+                    attribute: entry.attribute(),
+                    path: &entry.path,
+                    spec: self.spec(entry),
+                })
+                .collect();
+            let others = self.inner.namespaces.iter();
+            let others: Vec<_> = others.filter_map(|other| other.name.as_deref()).collect();
+            Arc::new(render(namespace.name.as_deref(), &tools, &others))
+        })
+    }
+
+    fn namespace_at(&self, name: Option<&str>) -> Option<usize> {
+        let namespaces = &self.inner.namespaces;
+        let last = namespaces.len() - 1;
+        match name {
+            None => Some(last),
+            Some(name) => namespaces[..last]
+                .binary_search_by(|known| known.name.as_deref().cmp(&Some(name)))
+                .ok(),
+        }
+    }
+
+    fn by_path(&self, namespace: Option<&str>, attribute: &str) -> Option<ToolRef<'_>> {
+        let namespace = self.namespace_at(namespace)?;
+        let tools = &self.inner.namespaces[namespace].tools;
+        let tool = tools
+            .binary_search_by(|known| known.attribute().cmp(attribute))
+            .ok()?;
+        Some(ToolRef {
+            set: self,
+            namespace,
+            tool,
+        })
+    }
+
+    fn by_raw_name(&self, name: &str) -> Option<ToolRef<'_>> {
+        let tool_ref = |&(namespace, tool): &(usize, usize)| ToolRef {
+            set: self,
+            namespace,
+            tool,
+        };
+        let raw = |at: &(usize, usize)| tool_ref(at).spec().name.as_str();
+        let sorted = self.inner.by_raw_name.get_or_init(|| {
+            let mut all: Vec<_> = self
+                .iter()
+                .map(|tool| (tool.namespace, tool.tool))
+                .collect();
+            all.sort_unstable_by(|a, b| raw(a).cmp(raw(b)));
+            all
+        });
+        let first = sorted.partition_point(|at| raw(at) < name);
+        match &sorted[first..] {
+            [only, rest @ ..] if raw(only) == name => {
+                let is_shared = rest.first().is_some_and(|next| raw(next) == name);
+                (!is_shared).then(|| tool_ref(only))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for ToolSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolSet")
+            .field("tools", &self.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,146 @@
+//! JSON values as Python literals: data in, an expression without any code out.
+
+use serde_json::Value;
+
+use super::visible::{is_hidden, is_plain, push_escape};
+
+/// Appends `text` as a Python string literal in double quotes.
+pub(crate) fn push_str(out: &mut String, text: &str) {
+    push_quoted(out, text, '"');
+}
+
+/// Appends `text` as a Python string literal in single quotes, as `repr` does.
+pub(crate) fn push_repr(out: &mut String, text: &str) {
+    push_quoted(out, text, '\'');
+}
+
+fn push_quoted(out: &mut String, text: &str, quote: char) {
+    out.push(quote);
+    if is_plain(text) {
+        out.push_str(text);
+    } else {
+        for c in text.chars() {
+            match c {
+                '\n' => out.push_str("\\n"),
+                '\r' => out.push_str("\\r"),
+                '\t' => out.push_str("\\t"),
+                '\\' => out.push_str("\\\\"),
+                c if c == quote => {
+                    out.push('\\');
+                    out.push(c);
+                }
+                c if is_hidden(c) => push_escape(out, c),
+                c => out.push(c),
+            }
+        }
+    }
+    out.push(quote);
+}
+
+/// Appends `value` as a Python literal. Returns `false`, with `out` as it was, where it would be longer than
+/// `max` bytes or nested deeper than Python's parser likes. Strings stand between `quote`s, one of `'` and `"`.
+pub(crate) fn push_value(out: &mut String, value: &Value, max: usize, quote: char) -> bool {
+    let start = out.len();
+    let end = start.saturating_add(max);
+    let fits = push_nested(out, value, (end, quote), MAX_DEPTH);
+    if !fits {
+        out.truncate(start);
+    }
+    fits
+}
+
+/// Deepest nesting of a literal. CPython's parser takes 200 brackets; nobody reads that many.
+const MAX_DEPTH: usize = 32;
+
+fn push_nested(out: &mut String, value: &Value, (end, quote): (usize, char), depth: usize) -> bool {
+    match value {
+        Value::Null => out.push_str("None"),
+        Value::Bool(true) => out.push_str("True"),
+        Value::Bool(false) => out.push_str("False"),
+        Value::Number(number) => out.push_str(&number.to_string()),
+        Value::String(text) => {
+            // Escapes only lengthen, so a string that is too long need not be written to be refused.
+            if text.len() > end.saturating_sub(out.len()) {
+                return false;
+            }
+            push_quoted(out, text, quote);
+        }
+        Value::Array(_) | Value::Object(_) if depth == 0 => return false,
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push_str(", ");
+                }
+                if !push_nested(out, item, (end, quote), depth - 1) {
+                    return false;
+                }
+            }
+            out.push(']');
+        }
+        Value::Object(members) => {
+            out.push('{');
+            for (index, (key, member)) in members.iter().enumerate() {
+                if index > 0 {
+                    out.push_str(", ");
+                }
+                if key.len() > end.saturating_sub(out.len()) {
+                    return false;
+                }
+                push_quoted(out, key, quote);
+                out.push_str(": ");
+                if !push_nested(out, member, (end, quote), depth - 1) {
+                    return false;
+                }
+            }
+            out.push('}');
+        }
+    }
+    out.len() <= end
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn literal(value: &Value) -> String {
+        let mut out = String::new();
+        assert!(push_value(&mut out, value, 1_000, '"'));
+        out
+    }
+
+    #[test]
+    fn values_become_python_literals() {
+        let value = json!({"a": [null, true, 1.5, -3], "b\"\n": "it's \\ {x} %s"});
+        assert_eq!(
+            literal(&value),
+            r#"{"a": [None, True, 1.5, -3], "b\"\n": "it's \\ {x} %s"}"#
+        );
+    }
+
+    #[test]
+    fn characters_that_could_end_or_hide_a_literal_are_escaped() {
+        let mut out = String::new();
+        push_str(&mut out, "\"\"\"\\\r\0\u{2028}\u{1f600}");
+        assert_eq!(out, "\"\\\"\\\"\\\"\\\\\\r\\x00\\u2028\u{1f600}\"");
+        out.clear();
+        push_repr(&mut out, "a'b\"c");
+        assert_eq!(out, "'a\\'b\"c'");
+    }
+
+    #[test]
+    fn a_literal_over_its_limit_leaves_nothing_behind() {
+        let mut out = "x = ".to_owned();
+        assert!(!push_value(&mut out, &json!("y".repeat(11)), 10, '"'));
+        assert!(!push_value(&mut out, &json!([1, 2, 3, 4]), 10, '"'));
+        assert_eq!(out, "x = ");
+    }
+
+    #[test]
+    fn a_deeply_nested_value_is_refused() {
+        let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
+        assert!(!push_value(&mut String::new(), &deep, 10_000, '"'));
+    }
+}
