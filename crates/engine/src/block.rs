@@ -121,7 +121,12 @@ struct Running<'a> {
 impl<'a> Running<'a> {
     fn new(block: Block<'a>, live: Live, call_count: &'a mut u64) -> Self {
         let now = time::Instant::now();
-        let keep = Keep::new(block.turn, block.number, block.limits.output_bytes, &block.artifacts);
+        let keep = Keep::new(
+            block.turn,
+            block.number,
+            block.limits.output_bytes,
+            &block.artifacts,
+        );
         Self {
             deadline: now + block.limits.block_time,
             cpu_before: None,
@@ -227,7 +232,10 @@ impl<'a> Running<'a> {
     }
 
     fn take_output(&mut self, stream: Stream, bytes: Bytes) {
-        self.block.sink.send(Event::Output { stream, bytes: bytes.clone() });
+        self.block.sink.send(Event::Output {
+            stream,
+            bytes: bytes.clone(),
+        });
         self.keep.push(stream, bytes);
     }
 
@@ -257,11 +265,16 @@ impl<'a> Running<'a> {
     fn stop(&mut self, reason: StopReason) {
         self.block.sink.send(Event::Stopping { reason });
         let now = time::Instant::now();
-        self.stopping =
-            Some(Stopping { reason, kill_at: now + self.block.limits.grace, ask_at: now });
+        self.stopping = Some(Stopping {
+            reason,
+            kill_at: now + self.block.limits.grace,
+            ask_at: now,
+        });
         self.ask();
         // A guest that waits for an answer sees the interrupt only when it has one.
-        self.cancel_calls(&format!("cancelled, because the code was stopped: {reason}"));
+        self.cancel_calls(&format!(
+            "cancelled, because the code was stopped: {reason}"
+        ));
     }
 
     fn ask(&mut self) {
@@ -271,11 +284,15 @@ impl<'a> Running<'a> {
         stopping.ask_at = time::Instant::now() + ASK_AGAIN;
         if self.live.writer.version().takes_interrupt() {
             let message = format!("stopped by the host: {}", stopping.reason);
-            self.live.writer.queue(&HostFrame::Interrupt(Interrupt { message }));
+            self.live
+                .writer
+                .queue(&HostFrame::Interrupt(Interrupt { message }));
         } else {
             // An older guest can only be killed.
             stopping.kill_at = time::Instant::now();
         }
+        // The guest finds out why it is signalled, if it takes the frame before the signal.
+        let _ = self.live.writer.flush().now_or_never();
         self.live.handle.interrupt();
     }
 
@@ -303,7 +320,10 @@ impl<'a> Running<'a> {
             Ok(GuestFrame::Log(Log { level, msg })) => {
                 tracing::debug!(turn = %self.block.turn, level, msg, "the guest says");
             }
-            Err(DecodeError { fault: DecodeFault::Blank, .. }) => {}
+            Err(DecodeError {
+                fault: DecodeFault::Blank,
+                ..
+            }) => {}
             Err(error) => self.on_malformed(error),
         }
         None
@@ -321,7 +341,10 @@ impl<'a> Running<'a> {
 
     /// What a guest sends on its own stdout and stderr, at the end of a block.
     fn take_texts(&mut self, output: Output) {
-        for (stream, text) in [(Stream::Stdout, output.stdout), (Stream::Stderr, output.stderr)] {
+        for (stream, text) in [
+            (Stream::Stdout, output.stdout),
+            (Stream::Stderr, output.stderr),
+        ] {
             if !text.is_empty() {
                 self.take_output(stream, Bytes::from(text));
             }
@@ -331,11 +354,15 @@ impl<'a> Running<'a> {
     fn on_image(&mut self, image: &Image) {
         let limit = self.block.limits.image_bytes;
         let Some(bytes) = keep::decode_base64(&image.data, limit) else {
-            self.notes.push(format!("an image was dropped: it is no image of at most {limit} bytes"));
+            self.notes.push(format!(
+                "an image was dropped: it is no image of at most {limit} bytes"
+            ));
             return;
         };
         if self.images.len() == MAX_IMAGES || !image.mime_type.starts_with("image/") {
-            self.notes.push(format!("an image was dropped: a block has at most {MAX_IMAGES}"));
+            self.notes.push(format!(
+                "an image was dropped: a block has at most {MAX_IMAGES}"
+            ));
             return;
         }
         self.images.push((image.mime_type.clone(), bytes));
@@ -352,15 +379,34 @@ impl<'a> Running<'a> {
 
     // Calls.
 
-    fn on_call(&mut self, ToolCall { id, name, args, timeout }: ToolCall) {
+    fn on_call(
+        &mut self,
+        ToolCall {
+            id,
+            name,
+            args,
+            timeout,
+        }: ToolCall,
+    ) {
         let began = Instant::now();
         *self.call_count += 1;
         let call = CallNumber(*self.call_count);
         let mut prepared = self.block.dispatcher.call(&name, args, timeout);
-        self.block.sink.send(Event::CallStarted { call, tool: prepared.tool.clone() });
-        let pending = Pending { id, call, tool: prepared.tool, began };
+        self.block.sink.send(Event::CallStarted {
+            call,
+            tool: prepared.tool.clone(),
+        });
+        let pending = Pending {
+            id,
+            call,
+            tool: prepared.tool,
+            began,
+        };
         if self.stopping.is_some() {
-            let message = format!("tool `{}` was not called: the code is being stopped", pending.tool);
+            let message = format!(
+                "tool `{}` was not called: the code is being stopped",
+                pending.tool
+            );
             return self.end_call(pending, Err(ToolErrorPayload::new("Cancelled", message)));
         }
         // Most tools in the host's process answer at once: no task is worth its cost then.
@@ -387,11 +433,26 @@ impl<'a> Running<'a> {
     }
 
     fn end_call(&mut self, pending: Pending, answer: Answer) {
-        let Pending { id, call, tool, began } = pending;
+        let Pending {
+            id,
+            call,
+            tool,
+            began,
+        } = pending;
         let (ok, took) = (answer.is_ok(), began.elapsed());
         self.answer(id, answer);
-        self.block.sink.send(Event::CallEnded { call, tool: tool.clone(), ok, took });
-        self.records.push(CallRecord { call, tool, ok, took });
+        self.block.sink.send(Event::CallEnded {
+            call,
+            tool: tool.clone(),
+            ok,
+            took,
+        });
+        self.records.push(CallRecord {
+            call,
+            tool,
+            ok,
+            took,
+        });
     }
 
     fn answer(&mut self, id: CallId, answer: Answer) {
@@ -419,7 +480,9 @@ impl<'a> Running<'a> {
     async fn lost(&mut self) -> End {
         let cause = match timeout(EXIT_WITHIN, self.live.handle.exited()).await {
             Ok(exit) => LossCause::Exit(exit),
-            Err(_) => LossCause::Exit(Exit::Lost { detail: "its connection was closed".into() }),
+            Err(_) => LossCause::Exit(Exit::Lost {
+                detail: "its connection was closed".into(),
+            }),
         };
         End::Lost(cause)
     }
@@ -444,15 +507,29 @@ impl<'a> Running<'a> {
             self.live.handle.close().await;
         }
         self.drain_output();
-        let mut outcome = BlockOutcome { state, ..BlockOutcome::new(self.block.number, ending) };
+        let mut outcome = BlockOutcome {
+            state,
+            ..BlockOutcome::new(self.block.number, ending)
+        };
         outcome.earlier_output = String::from_utf8_lossy(&self.earlier).into_owned();
         outcome.images = std::mem::take(&mut self.images);
-        if let Some(Done { result: Some(result), .. }) = self.done.take() {
+        if let Some(Done {
+            result: Some(result),
+            ..
+        }) = self.done.take()
+        {
             outcome.result = Some(result_value(result));
         }
         self.records.sort_by_key(|record| record.call);
         outcome.calls = std::mem::take(&mut self.records);
-        self.keep.finish(&mut outcome, &mut self.live, self.block.limits, self.block.sink).await;
+        self.keep
+            .finish(
+                &mut outcome,
+                &mut self.live,
+                self.block.limits,
+                self.block.sink,
+            )
+            .await;
         for note in &self.notes {
             outcome.stderr.text.push_str(&format!("[{note}]\n"));
         }
@@ -467,7 +544,13 @@ impl<'a> Running<'a> {
         };
         if done.background_work {
             let cause = LossCause::WorkLeft(reason);
-            return (Ending::SandboxLost { cause, started: Started::MayHaveRun }, BlockState::Lost);
+            return (
+                Ending::SandboxLost {
+                    cause,
+                    started: Started::MayHaveRun,
+                },
+                BlockState::Lost,
+            );
         }
         // Child processes of a stopped block would go on for ever.
         self.live.handle.sweep();

@@ -20,7 +20,12 @@ pub(crate) struct Capture {
 impl Capture {
     /// Shows at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, head: Vec::new(), tail: VecDeque::new(), total: 0 }
+        Self {
+            limit,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            total: 0,
+        }
     }
 
     /// Whether more was written than is shown.
@@ -71,7 +76,11 @@ impl Capture {
         let head = whole_characters(&self.head);
         let tail: Vec<u8> = self.tail.iter().copied().collect();
         // A character that is cut in the middle starts with bytes that continue one.
-        let cut = tail.iter().take(3).take_while(|&&byte| byte & 0xC0 == 0x80).count();
+        let cut = tail
+            .iter()
+            .take(3)
+            .take_while(|&&byte| byte & 0xC0 == 0x80)
+            .count();
         let tail = &tail[cut..];
         let left_out = self.total - (head.len() + tail.len()) as u64;
         let mut text = String::from_utf8_lossy(head).into_owned();
@@ -100,7 +109,9 @@ mod tests {
         let mut capture = Capture::new(limit);
         let mut whole = None;
         for part in parts {
-            whole = capture.push(&Bytes::copy_from_slice(part.as_bytes())).or(whole);
+            whole = capture
+                .push(&Bytes::copy_from_slice(part.as_bytes()))
+                .or(whole);
         }
         (capture, whole)
     }
@@ -108,14 +119,20 @@ mod tests {
     #[test]
     fn output_up_to_the_limit_is_shown_whole() {
         let (capture, whole) = capture(10, &["12345", "67890"]);
-        assert_eq!((capture.text("note"), whole), ("1234567890".to_owned(), None));
+        assert_eq!(
+            (capture.text("note"), whole),
+            ("1234567890".to_owned(), None)
+        );
     }
 
     #[test]
     fn beyond_the_limit_head_and_tail_are_shown_and_the_whole_is_handed_out_once() {
         let (capture, whole) = capture(10, &["1234567890", "abc", "defgh", "XYZ"]);
         assert_eq!(whole.as_deref(), Some(&b"1234567890abc"[..]));
-        assert_eq!(capture.text("note"), "1234567\n[... 11 bytes left out; note ...]\nXYZ");
+        assert_eq!(
+            capture.text("note"),
+            "1234567\n[... 11 bytes left out; note ...]\nXYZ"
+        );
         assert_eq!(capture.total(), 21);
     }
 

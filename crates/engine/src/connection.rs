@@ -2,15 +2,17 @@
 
 use std::{collections::VecDeque, io};
 
-use codehatch_protocol::{
-    Caps, DecodeError, GuestFrame, HostFrame, LineSplitter, ProtocolVersion,
-};
+use codehatch_protocol::{Caps, DecodeError, GuestFrame, HostFrame, LineSplitter, ProtocolVersion};
 use codehatch_runtime::Control;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Splits a control channel into its two directions.
 pub(crate) fn open(control: Control, caps: Caps) -> (FrameReader, FrameWriter) {
-    let reader = FrameReader { stream: control.reader, splitter: LineSplitter::new(caps), caps };
+    let reader = FrameReader {
+        stream: control.reader,
+        splitter: LineSplitter::new(caps),
+        caps,
+    };
     let writer = FrameWriter {
         stream: control.writer,
         frames: VecDeque::new(),

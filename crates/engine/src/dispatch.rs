@@ -26,7 +26,9 @@ struct Shared {
 
 impl fmt::Debug for Dispatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Dispatcher").field("tools", &self.shared.tools).finish_non_exhaustive()
+        f.debug_struct("Dispatcher")
+            .field("tools", &self.shared.tools)
+            .finish_non_exhaustive()
     }
 }
 
@@ -50,7 +52,15 @@ impl Dispatcher {
         frame_bytes: usize,
     ) -> Self {
         let permits = Semaphore::new(parallel_calls);
-        Self { shared: Arc::new(Shared { tools, providers, permits, call_time, frame_bytes }) }
+        Self {
+            shared: Arc::new(Shared {
+                tools,
+                providers,
+                permits,
+                call_time,
+                frame_bytes,
+            }),
+        }
     }
 
     /// Prepares a call. `wished` is the guest's wish, which can only shorten the limit.
@@ -59,13 +69,22 @@ impl Dispatcher {
         let Some(tool) = shared.tools.resolve(name) else {
             let answer = Err(unknown_tool(&shared.tools, name));
             let shown = name.chars().take(200).collect();
-            return Call { tool: shown, run: Box::pin(std::future::ready(answer)) };
+            return Call {
+                tool: shown,
+                run: Box::pin(std::future::ready(answer)),
+            };
         };
         let path = tool.path().to_owned();
-        let request = ToolRequest { tool: tool.spec().name.clone(), args };
+        let request = ToolRequest {
+            tool: tool.spec().name.clone(),
+            args,
+        };
         let Some(provider) = shared.providers.get(tool.provider()).map(Arc::clone) else {
             let answer = Err(unknown_tool(&shared.tools, name));
-            return Call { tool: path, run: Box::pin(std::future::ready(answer)) };
+            return Call {
+                tool: path,
+                run: Box::pin(std::future::ready(answer)),
+            };
         };
         let wished = wished.map(|wished| wished.duration());
         let limit = match (wished, shared.call_time) {
@@ -105,7 +124,10 @@ async fn run(
 }
 
 fn fits(path: &str, value: RawJson, frame_bytes: usize) -> Answer {
-    let (bytes, limit) = (value.get().len(), frame_bytes.saturating_sub(FRAME_OVERHEAD));
+    let (bytes, limit) = (
+        value.get().len(),
+        frame_bytes.saturating_sub(FRAME_OVERHEAD),
+    );
     if bytes <= limit {
         return Ok(value);
     }
@@ -117,8 +139,10 @@ fn fits(path: &str, value: RawJson, frame_bytes: usize) -> Answer {
 }
 
 fn timed_out(path: &str, limit: Duration) -> ToolErrorPayload {
-    let message =
-        format!("tool `{path}` ran for longer than its limit of {} s", limit.as_secs_f64());
+    let message = format!(
+        "tool `{path}` ran for longer than its limit of {} s",
+        limit.as_secs_f64()
+    );
     ToolErrorPayload::new("TimeoutError", message)
 }
 

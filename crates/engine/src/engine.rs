@@ -8,9 +8,7 @@ use std::{
 
 use codehatch_artifacts::{ArtifactStore, ArtifactTools};
 use codehatch_runtime::{Environment, SandboxRuntime, StartError, ToolTree};
-use codehatch_tools::{
-    CatalogOptions, Diagnostic, Listing, ProviderTools, ToolProvider, ToolSet,
-};
+use codehatch_tools::{CatalogOptions, Diagnostic, Listing, ProviderTools, ToolProvider, ToolSet};
 use futures_util::future::join_all;
 use tokio::sync::Mutex;
 
@@ -138,7 +136,10 @@ impl EngineBuilder {
             tools: StdMutex::new(ToolSet::build(&[])),
             tree: StdMutex::default(),
         };
-        Ok(Engine { shared: Arc::new(shared), limits: self.limits })
+        Ok(Engine {
+            shared: Arc::new(shared),
+            limits: self.limits,
+        })
     }
 }
 
@@ -174,7 +175,12 @@ impl Engine {
         let tools = self.tools().await;
         let with_namespace = |problem: Diagnostic| {
             let provider = self.shared.providers.get(problem.provider);
-            (provider.and_then(|provider| provider.namespace()).map(str::to_owned), problem)
+            (
+                provider
+                    .and_then(|provider| provider.namespace())
+                    .map(str::to_owned),
+                problem,
+            )
         };
         tools.problems().into_iter().map(with_namespace).collect()
     }
@@ -214,7 +220,13 @@ impl Engine {
     /// Ends what the runtime and the providers hold: processes, connections. Turns in use should be closed first.
     pub async fn close(&self) {
         self.shared.runtime.close().await;
-        join_all(self.shared.providers.iter().map(|provider| provider.close())).await;
+        join_all(
+            self.shared
+                .providers
+                .iter()
+                .map(|provider| provider.close()),
+        )
+        .await;
     }
 }
 
@@ -243,8 +255,13 @@ impl Shared {
         let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
         if tree.files.is_empty() || tree.fingerprint != fingerprint {
             let files = tools.files();
-            let files = files.iter().map(|file| (file.path().to_owned(), file.source().into()));
-            *tree = Arc::new(ToolTree { fingerprint, files: files.collect() });
+            let files = files
+                .iter()
+                .map(|file| (file.path().to_owned(), file.source().into()));
+            *tree = Arc::new(ToolTree {
+                fingerprint,
+                files: files.collect(),
+            });
         }
         Arc::clone(&tree)
     }

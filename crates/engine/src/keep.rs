@@ -9,11 +9,7 @@ use codehatch_artifacts::{
 };
 use codehatch_protocol::Stream;
 use codehatch_runtime::{CollectedFile, Skipped};
-use tokio::{
-    sync::mpsc,
-    task::JoinSet,
-    time::timeout,
-};
+use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 
 use crate::{
     capture::Capture,
@@ -62,7 +58,13 @@ impl Keep {
             saved: None,
         };
         let store = store.clone();
-        Self { turn, block, store, streams: [kept(), kept()], tasks: JoinSet::new() }
+        Self {
+            turn,
+            block,
+            store,
+            streams: [kept(), kept()],
+            tasks: JoinSet::new(),
+        }
     }
 
     /// Whether the store keeps up.
@@ -73,21 +75,21 @@ impl Keep {
     /// Waits until the store has caught up. Cancel-safe.
     pub(crate) async fn wait_for_room(&mut self) {
         for kept in &mut self.streams {
-            let Some(sender) = kept.to_store.as_ref().filter(|_| kept.waiting.is_some()) else {
-                kept.waiting = None;
+            if kept.waiting.is_none() {
                 continue;
+            }
+            let permit = match &kept.to_store {
+                Some(sender) => sender.reserve().await.ok(),
+                None => None,
             };
-            match sender.reserve().await {
-                Ok(permit) => {
-                    if let Some(bytes) = kept.waiting.take() {
-                        permit.send(bytes);
-                    }
-                }
+            let bytes = kept.waiting.take();
+            let is_closed = permit.is_none();
+            if let Some((permit, bytes)) = permit.zip(bytes) {
+                permit.send(bytes);
+            }
+            if is_closed {
                 // The store has failed; its error is in the task.
-                Err(_) => {
-                    kept.waiting = None;
-                    kept.to_store = None;
-                }
+                kept.to_store = None;
             }
         }
     }
@@ -107,13 +109,19 @@ impl Keep {
         let Some(store) = self.store.clone() else {
             return;
         };
-        let text = format!("code_mode/{}/{}-{}.txt", stream.as_str(), self.turn, self.block);
+        let text = format!(
+            "code_mode/{}/{}-{}.txt",
+            stream.as_str(),
+            self.turn,
+            self.block
+        );
         let Ok(name) = ArtifactName::parse(&text) else {
             return;
         };
         let (sender, receiver) = mpsc::channel(MAX_WAITING);
         self.streams[index(stream)].to_store = Some(sender);
-        self.tasks.spawn(async move { (stream, write_all(store, name, receiver).await) });
+        self.tasks
+            .spawn(async move { (stream, write_all(store, name, receiver).await) });
         self.pass_on(stream, whole);
     }
 
@@ -138,9 +146,10 @@ impl Keep {
         sink: &EventSink,
     ) {
         self.finish_streams().await;
-        for (stream, text) in
-            [(Stream::Stdout, &mut outcome.stdout), (Stream::Stderr, &mut outcome.stderr)]
-        {
+        for (stream, text) in [
+            (Stream::Stdout, &mut outcome.stdout),
+            (Stream::Stderr, &mut outcome.stderr),
+        ] {
             *text = self.text(stream);
             if let Some(saved) = &text.artifact {
                 sink.send(Event::ArtifactSaved(saved.clone()));
@@ -183,7 +192,11 @@ impl Keep {
             None if self.store.is_none() => ("there is no place to keep them".to_owned(), None),
             None => ("they could not be kept in time".to_owned(), None),
         };
-        CapturedText { text: kept.capture.text(&note), bytes: kept.capture.total(), artifact }
+        CapturedText {
+            text: kept.capture.text(&note),
+            bytes: kept.capture.total(),
+            artifact,
+        }
     }
 
     async fn collect(
@@ -200,7 +213,10 @@ impl Keep {
             Ok(collected) => collected,
             Err(error) => {
                 let reason = error.to_string();
-                outcome.skipped.push(Skipped { path: ".".into(), reason });
+                outcome.skipped.push(Skipped {
+                    path: ".".into(),
+                    reason,
+                });
                 return;
             }
         };
@@ -223,7 +239,10 @@ impl Keep {
                 }
                 Err(error) => {
                     tracing::warn!(turn = %self.turn, path, %error, "a file was not kept");
-                    outcome.skipped.push(Skipped { path, reason: error.public_message() });
+                    outcome.skipped.push(Skipped {
+                        path,
+                        reason: error.public_message(),
+                    });
                 }
             }
         }
@@ -263,13 +282,16 @@ async fn save_file(
 ) -> Result<Saved, ArtifactError> {
     let name = ArtifactName::parse(&collected.path)?;
     let mut reader = collected.file.take(collected.bytes);
-    let read_failed =
-        |error| ArtifactError::storage(format!("read `{}`", collected.path), "the workspace", error);
+    let read_failed = |error| {
+        ArtifactError::storage(format!("read `{}`", collected.path), "the workspace", error)
+    };
     let mut piece = vec![0; PIECE_BYTES];
     let length = read_piece(&mut reader, &mut piece).map_err(read_failed)?;
     if length < PIECE_BYTES {
         piece.truncate(length);
-        return store.save(&name, Bytes::from(piece), SaveOptions::default()).await;
+        return store
+            .save(&name, Bytes::from(piece), SaveOptions::default())
+            .await;
     }
     let mut writer: Box<dyn ArtifactWriter> = store.writer(&name, SaveOptions::default()).await?;
     let mut length = length;
@@ -297,5 +319,9 @@ pub(crate) fn decode_base64(text: &str, limit: usize) -> Option<Bytes> {
     if text.len() / 4 * 3 > limit.saturating_add(3) {
         return None;
     }
-    STANDARD.decode(text).ok().filter(|bytes| bytes.len() <= limit).map(Bytes::from)
+    STANDARD
+        .decode(text)
+        .ok()
+        .filter(|bytes| bytes.len() <= limit)
+        .map(Bytes::from)
 }

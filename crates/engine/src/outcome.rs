@@ -110,10 +110,18 @@ impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TimeLimit(limit) => {
-                write!(f, "it ran for longer than its time limit of {}", seconds(*limit))
+                write!(
+                    f,
+                    "it ran for longer than its time limit of {}",
+                    seconds(*limit)
+                )
             }
             Self::CpuLimit(limit) => {
-                write!(f, "it used more processor time than its limit of {}", seconds(*limit))
+                write!(
+                    f,
+                    "it used more processor time than its limit of {}",
+                    seconds(*limit)
+                )
             }
             Self::Requested => f.write_str("it was cancelled"),
         }
@@ -192,7 +200,9 @@ impl BlockOutcome {
         let again = "Do not simply run it again: check first which of its effects took place.";
         match &self.ending {
             Ending::Completed { exit_code: 0 | 1 } => None,
-            Ending::Completed { exit_code } => Some(format!("The code exited with code {exit_code}.")),
+            Ending::Completed { exit_code } => {
+                Some(format!("The code exited with code {exit_code}."))
+            }
             Ending::Interrupted { reason } => Some(format!(
                 "The code was stopped because {reason}. Its output so far is shown. {state} {again}"
             )),
@@ -218,7 +228,10 @@ impl fmt::Display for LossCause {
         match self {
             Self::Exit(exit) => exit.fmt(f),
             Self::NotStopped(reason) => {
-                write!(f, "the code was to be stopped because {reason}, and did not stop")
+                write!(
+                    f,
+                    "the code was to be stopped because {reason}, and did not stop"
+                )
             }
             Self::WorkLeft(reason) => write!(
                 f,

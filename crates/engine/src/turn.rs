@@ -75,7 +75,9 @@ impl Live {
 
 impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Live").field("handle", &self.handle).finish_non_exhaustive()
+        f.debug_struct("Live")
+            .field("handle", &self.handle)
+            .finish_non_exhaustive()
     }
 }
 
@@ -125,11 +127,16 @@ impl Turn {
     pub async fn put_file(&mut self, path: &str, contents: Vec<u8>) -> Result<(), FileError> {
         let mut live = match self.sandbox.take() {
             Some(live) => live,
-            None => self.start_sandbox(&EventSink::discarding()).await.map_err(|message| FileError::Start { message })?,
+            None => self
+                .start_sandbox(&EventSink::discarding())
+                .await
+                .map_err(|message| FileError::Start { message })?,
         };
         let result = match &mut live.workspace {
             Some(workspace) => workspace.put(path, contents).await.map_err(FileError::from),
-            None => Err(FileError::Unsupported { runtime: self.shared.runtime.name() }),
+            None => Err(FileError::Unsupported {
+                runtime: self.shared.runtime.name(),
+            }),
         };
         self.sandbox = Some(live);
         result
@@ -144,12 +151,18 @@ impl Turn {
         let sink = EventSink::new(self.id, Arc::clone(&self.shared));
         let events = sink.clone();
         let run = Box::pin(async move { self.run(code, &sink).await });
-        Execution { run, events, outcome: None }
+        Execution {
+            run,
+            events,
+            outcome: None,
+        }
     }
 
     /// Stops blocks of this turn from elsewhere.
     pub fn stopper(&self) -> Stop {
-        Stop { stop: self.stop.clone() }
+        Stop {
+            stop: self.stop.clone(),
+        }
     }
 
     /// Ends the turn: kills its sandbox and waits until nothing is left of it.
@@ -166,27 +179,42 @@ impl Turn {
         sink.send(Event::BlockStarted { block });
         let mut stop = self.stop.subscribe();
         let mut outcome = if code.len() > self.limits.code_bytes {
-            host_error(block, &format!(
-                "its source has {} bytes, more than the limit of {}",
-                code.len(),
-                self.limits.code_bytes
-            ), self.state())
+            host_error(
+                block,
+                &format!(
+                    "its source has {} bytes, more than the limit of {}",
+                    code.len(),
+                    self.limits.code_bytes
+                ),
+                self.state(),
+            )
         } else {
             let mut outcome = self.attempt(block, &code, &mut stop, sink).await;
             // Only code that has certainly not run may be run again, and that once.
-            if let Ending::SandboxLost { started: Started::NotRun, .. } = outcome.ending {
+            if let Ending::SandboxLost {
+                started: Started::NotRun,
+                ..
+            } = outcome.ending
+            {
                 tracing::warn!(turn = %self.id, "the sandbox was lost before the block ran; trying once more");
                 outcome = self.attempt(block, &code, &mut stop, sink).await;
             }
             outcome
         };
         outcome.took = began.elapsed();
-        sink.send(Event::BlockEnded { block, took: outcome.took });
+        sink.send(Event::BlockEnded {
+            block,
+            took: outcome.took,
+        });
         outcome
     }
 
     fn state(&self) -> BlockState {
-        if self.sandbox.is_some() { BlockState::Kept } else { BlockState::Lost }
+        if self.sandbox.is_some() {
+            BlockState::Kept
+        } else {
+            BlockState::Lost
+        }
     }
 
     async fn attempt(
@@ -225,8 +253,10 @@ impl Turn {
     async fn start_sandbox(&mut self, sink: &EventSink) -> Result<Live, String> {
         let began = Instant::now();
         let tools = self.shared.tools().await;
-        let request =
-            StartRequest { tools: self.shared.tool_tree(&tools), limits: self.limits.sandbox };
+        let request = StartRequest {
+            tools: self.shared.tool_tree(&tools),
+            limits: self.limits.sandbox,
+        };
         let started = self.shared.runtime.start(request).await;
         let sandbox = started.map_err(|error| error.to_string())?;
         self.dispatcher = Some(Dispatcher::new(
@@ -236,7 +266,9 @@ impl Turn {
             self.limits.call_time,
             self.limits.frame_bytes,
         ));
-        sink.send(Event::SandboxStarted { took: began.elapsed() });
+        sink.send(Event::SandboxStarted {
+            took: began.elapsed(),
+        });
         Ok(Live::new(sandbox, &self.limits))
     }
 }
@@ -244,7 +276,12 @@ impl Turn {
 fn host_error(block: BlockNumber, message: &str, state: BlockState) -> BlockOutcome {
     BlockOutcome {
         state,
-        ..BlockOutcome::new(block, Ending::HostError { message: message.to_owned() })
+        ..BlockOutcome::new(
+            block,
+            Ending::HostError {
+                message: message.to_owned(),
+            },
+        )
     }
 }
 
@@ -285,7 +322,8 @@ impl Stop {
     /// Asks the running block to stop; variables and files are kept if it does so within the grace. Does nothing
     /// between blocks.
     pub fn stop(&self) {
-        self.stop.send_modify(|count| *count = count.wrapping_add(1));
+        self.stop
+            .send_modify(|count| *count = count.wrapping_add(1));
     }
 }
 
@@ -370,11 +408,17 @@ const MAX_WAITING: usize = 64;
 
 impl EventSink {
     fn new(turn: TurnId, shared: Arc<Shared>) -> Self {
-        Self { turn: Some((turn, shared)), queue: Arc::default() }
+        Self {
+            turn: Some((turn, shared)),
+            queue: Arc::default(),
+        }
     }
 
     fn discarding() -> Self {
-        let sink = Self { turn: None, queue: Arc::default() };
+        let sink = Self {
+            turn: None,
+            queue: Arc::default(),
+        };
         sink.discard();
         sink
     }

@@ -11,8 +11,8 @@ mod workspace;
 pub use error::{StartError, WorkspaceError};
 pub use limits::Limits;
 pub use sandbox::{
-    BoxFuture, Control, Environment, Exit, OutputSource, OutputStream, Sandbox, SandboxHandle, SandboxRuntime,
-    StartRequest, ToolTree, Usage,
+    BoxFuture, Control, Environment, Exit, OutputSource, OutputStream, Sandbox, SandboxHandle,
+    SandboxRuntime, StartRequest, ToolTree, Usage,
 };
 pub use workspace::{
     Baseline, Change, CollectLimits, Collected, CollectedFile, Entry, Skipped, Stamp, Workspace,

@@ -46,10 +46,10 @@ impl Watched {
     }
 
     fn look(&self) {
-        let used = process::usage_of_tree(self.pid)
+        let at_most = process::usage_of_tree(self.pid)
             .memory_bytes
             .unwrap_or_default();
-        if used > self.ceiling() {
+        if at_most > self.ceiling() && process::memory_of_tree(self.pid) > self.ceiling() {
             self.over.store(true, Ordering::Release);
             self.process.kill();
         }

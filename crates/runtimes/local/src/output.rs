@@ -29,6 +29,8 @@ impl AsyncRead for PipeOutput {
 impl OutputSource for PipeOutput {
     fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // Asks the kernel itself: tokio may not have heard yet of what arrived last.
-        Ok(rustix::io::retry_on_intr(|| rustix::io::read(&self.0, &mut *buffer))?)
+        Ok(rustix::io::retry_on_intr(|| {
+            rustix::io::read(&self.0, &mut *buffer)
+        })?)
     }
 }

@@ -31,6 +31,16 @@ pub(crate) fn usage_of_tree(root: i32) -> Usage {
     usage
 }
 
+/// Memory of `root` and all of its descendants in bytes, each page counted once however many share it.
+///
+/// Exact where [`usage_of_tree`] is an upper bound, and a hundred times dearer.
+pub(crate) fn memory_of_tree(root: i32) -> u64 {
+    tree(root)
+        .into_iter()
+        .filter_map(|pid| proportional_bytes(pid).ok())
+        .sum()
+}
+
 /// `root` and its descendants. Orphans of a session are children of its init, so none is missed.
 fn tree(root: i32) -> Vec<i32> {
     let mut found = vec![root];
@@ -71,6 +81,17 @@ fn private_bytes(pid: i32) -> io::Result<u64> {
         }
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
+}
+
+/// Anonymous memory and memory files of a process, each page divided by the number of its users.
+fn proportional_bytes(pid: i32) -> io::Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+    let kilobytes = |name: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+        value.trim().trim_end_matches(" kB").parse::<u64>().ok()
+    };
+    let anonymous = kilobytes("Pss_Anon:").ok_or(io::ErrorKind::InvalidData)?;
+    Ok((anonymous + kilobytes("Pss_Shmem:").unwrap_or_default()).saturating_mul(1024))
 }
 
 fn page_bytes() -> u64 {

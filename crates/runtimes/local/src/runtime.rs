@@ -21,11 +21,11 @@ use tokio::{
 };
 
 use crate::{
-    output::PipeOutput,
     config::LocalConfig,
     discover::{self, DiscoverError, Found},
     guest::GUEST_FILES,
     memory::Watch,
+    output::PipeOutput,
     session::{self, LocalHandle, SetupError},
     sys,
     workspace::LocalWorkspace,

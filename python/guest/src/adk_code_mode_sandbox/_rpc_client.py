@@ -1,11 +1,13 @@
 """``call`` and the errors it raises, where generated stubs import them from."""
 
-from typing import Any, Optional
+from __future__ import annotations
+
+from typing import Any
 
 from codehatch_guest.channel import Channel as RpcClient
 from codehatch_guest.errors import HTTPStatusError, ToolError
 
-_client: Optional[RpcClient] = None
+_client: RpcClient | None = None
 
 
 def install(client: RpcClient) -> None:
@@ -24,7 +26,7 @@ def get() -> RpcClient:
     return _client
 
 
-def call(name: str, args: "dict[str, Any]", timeout: Optional[float] = None) -> Any:
+def call(name: str, args: dict[str, Any], timeout: float | None = None) -> Any:
     """Call a tool of the host and return its result."""
     return get().call(name, args, timeout)
 

@@ -4,4 +4,6 @@ Only the standard library is used. Nothing here is a security boundary: model co
 What the modules here promise is that ordinary code, however careless, does not lose its turn.
 """
 
+from __future__ import annotations
+
 __version__ = "0.1.0"

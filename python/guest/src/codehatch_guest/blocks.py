@@ -1,12 +1,15 @@
 """Runs blocks: one persistent module, one block at a time."""
 
-from typing import Any, Callable, Optional
+from __future__ import annotations
 
-from .private import PRISTINE
+from typing import Any, Callable
+
+from .private import PRISTINE, Pristine
 
 __builtins__ = PRISTINE
 
 import __future__
+
 import _ast
 import _thread
 import signal
@@ -33,14 +36,14 @@ class Outcome:
     def __init__(self) -> None:
         self.exit_code = 0
         self.interrupted = False
-        self.result: Optional[dict[str, Any]] = None
-        self.images: "list[tuple[str, bytes]]" = []
+        self.result: dict[str, Any] | None = None
+        self.images: list[tuple[str, bytes]] = []
 
 
 class Blocks:
     """The turn's ``__main__`` module and the blocks that ran in it."""
 
-    def __init__(self, channel: Channel, write_error: "Callable[[str], None]") -> None:
+    def __init__(self, channel: Channel, write_error: Callable[[str], None]) -> None:
         self._channel = channel
         self._write_error = write_error
         self._sources = tracebacks.Sources()
@@ -53,7 +56,7 @@ class Blocks:
         self.module.__dict__["__builtins__"] = sys.modules["builtins"]
         sys.modules["__main__"] = self.module
 
-    def run(self, source: str, limits: "results.ResultLimits") -> Outcome:
+    def run(self, source: str, limits: results.ResultLimits) -> Outcome:
         """Run one block to its end. Never raises but for the loss of the host."""
         self._count += 1
         filename = f"<block {self._count}>"
@@ -112,7 +115,8 @@ class Blocks:
     def _evaluate(self, code: types.CodeType) -> Any:
         value = eval(code, self.module.__dict__)
         if code.co_flags & _COROUTINE:
-            from . import awaiting
+            with Pristine():
+                from . import awaiting
 
             return awaiting.run(value, self)
         return value
@@ -144,24 +148,20 @@ def other_threads() -> bool:
     return _thread._count() > 0
 
 
-def stop_threads(patience: float) -> bool:
-    """After an interrupt: raise in every other thread too. ``False`` if one goes on."""
-    threading = sys.modules.get("threading")
-    if threading is None or not other_threads():
-        return not other_threads()
+def stop_threads(patience: float, is_busy: Callable[[], bool], spared: set[int]) -> None:
+    """After an interrupt: raise in every other thread too, until they end or patience does.
+
+    ``spared`` are the guest's own threads.
+    """
     import ctypes
     import time
 
     deadline = time.monotonic() + patience
     own = _thread.get_ident()
-    while True:
-        running = [ident for ident in list(sys._current_frames()) if ident != own]
-        if not running:
-            return True
-        for ident in running:
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                ctypes.c_ulong(ident), ctypes.py_object(BlockInterrupted)
-            )
-        if time.monotonic() > deadline:
-            return False
+    while is_busy() and time.monotonic() < deadline:
+        for ident in list(sys._current_frames()):
+            if ident != own and ident not in spared:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    ctypes.c_ulong(ident), ctypes.py_object(BlockInterrupted)
+                )
         time.sleep(0.02)

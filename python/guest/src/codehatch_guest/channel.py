@@ -4,7 +4,9 @@ There is no reader thread. The thread that waits for an answer reads the channel
 wait, one of them reads for all and hands the task on when it has its own answer.
 """
 
-from typing import Any, Callable, Optional
+from __future__ import annotations
+
+from typing import Any, Callable
 
 from .private import PRISTINE
 
@@ -16,12 +18,14 @@ import itertools
 import json.decoder
 import os
 import select
+import signal
 from collections import deque
 
 from . import values
 from .errors import BlockInterrupted, HTTPStatusError, ToolError
 
-_loads: Callable[[str], Any] = json.decoder.JSONDecoder().decode
+# The C scanner itself: the decoder around it is Python code, which breaks with rebound builtins.
+_scan: Callable[[str, int], tuple[Any, int]] = json.decoder.JSONDecoder().scan_once
 _get_ident = _thread.get_ident
 _allocate_lock = _thread.allocate_lock
 _getpid = os.getpid
@@ -45,8 +49,8 @@ class _Waiter:
 
     __slots__ = ("answer", "blocked", "lock", "on_answer")
 
-    def __init__(self, on_answer: Optional[Callable[[], None]] = None) -> None:
-        self.answer: Optional[dict[str, Any]] = None
+    def __init__(self, on_answer: Callable[[], None] | None = None) -> None:
+        self.answer: dict[str, Any] | None = None
         self.blocked = False
         self.lock: Any = None
         self.on_answer = on_answer
@@ -65,16 +69,16 @@ class Channel:
     """Frames over a pair of descriptors, which may be one."""
 
     def __init__(
-        self, read_fd: int, write_fd: int, recover: "Optional[Callable[[], int]]" = None
+        self, read_fd: int, write_fd: int, recover: Callable[[], int] | None = None
     ) -> None:
         self.read_fd = read_fd
         self._write_fd = write_fd
         self._recover = recover
         self._owner = _getpid()
         self._main = _get_ident()
-        self._buffer: "list[bytes]" = []
-        self._frames: "deque[dict[str, Any]]" = deque()
-        self._waiters: "dict[str, _Waiter]" = {}
+        self._buffer: list[bytes] = []
+        self._frames: deque[dict[str, Any]] = deque()
+        self._waiters: dict[str, _Waiter] = {}
         self._reading = _allocate_lock()
         self._writing = _allocate_lock()
         self._ids = itertools.count(1)
@@ -96,8 +100,13 @@ class Channel:
             return
         if self._busy:
             self._interrupted = True
-        else:
-            self._raise_interrupt()
+            return
+        try:
+            # The host has said why, just before it sent the signal.
+            self.read_available()
+        except ChannelClosed:
+            pass
+        self._raise_interrupt()
 
     def _raise_interrupt(self) -> None:
         self._interrupted = False
@@ -152,7 +161,7 @@ class Channel:
 
     # Receiving.
 
-    def next_frame(self) -> "dict[str, Any]":
+    def next_frame(self) -> dict[str, Any]:
         """The next frame that is no answer to a call. For the main thread, between blocks."""
         waiter = _Waiter()
         self._waiters["main"] = waiter
@@ -163,7 +172,7 @@ class Channel:
         finally:
             self._waiters.pop("main", None)
 
-    def call(self, name: str, args: "dict[str, Any]", timeout: "Optional[float]" = None) -> Any:
+    def call(self, name: str, args: dict[str, Any], timeout: float | None = None) -> Any:
         """Call a tool on the host and wait for its result."""
         waiter = _Waiter()
         call_id = self._start_call(name, args, timeout, waiter)
@@ -178,13 +187,13 @@ class Channel:
         return _result(waiter.answer, name)
 
     def start_async_call(
-        self, name: str, args: "dict[str, Any]", on_answer: "Callable[[], None]"
-    ) -> "tuple[str, _Waiter]":
+        self, name: str, args: dict[str, Any], on_answer: Callable[[], None]
+    ) -> tuple[str, _Waiter]:
         """Call a tool without waiting; ``on_answer`` is called from whichever thread reads the answer."""
         waiter = _Waiter(on_answer)
         return self._start_call(name, args, None, waiter), waiter
 
-    def finish_async_call(self, call_id: str, waiter: "_Waiter", name: str) -> Any:
+    def finish_async_call(self, call_id: str, waiter: _Waiter, name: str) -> Any:
         self._waiters.pop(call_id, None)
         if waiter.answer is None:
             return None
@@ -200,7 +209,7 @@ class Channel:
                 self._reading.release()
 
     def _start_call(
-        self, name: str, args: "dict[str, Any]", timeout: "Optional[float]", waiter: _Waiter
+        self, name: str, args: dict[str, Any], timeout: float | None, waiter: _Waiter
     ) -> str:
         if _getpid() != self._owner:
             raise RuntimeError(
@@ -224,7 +233,7 @@ class Channel:
             raise
         return call_id
 
-    def _wait_once(self, waiter: _Waiter, done: "Callable[[], bool]") -> None:
+    def _wait_once(self, waiter: _Waiter, done: Callable[[], bool]) -> None:
         waiter.blocked = True
         if self._reading.acquire(False):
             try:
@@ -290,8 +299,8 @@ class Channel:
         if not line.strip():
             return
         try:
-            frame = _loads(line.decode())
-        except (ValueError, RecursionError):
+            frame, _ = _scan(line.decode().lstrip(), 0)
+        except (ValueError, RecursionError, StopIteration):
             return
         if not isinstance(frame, dict):
             return
@@ -311,7 +320,13 @@ class Channel:
                 main.wake()
 
     def _on_interrupt_frame(self) -> None:
-        """Where the host also sends a signal, the frame only carries the message."""
+        """Stop the block now, without waiting for the signal that most hosts send as well."""
+        if not self.running:
+            return
+        if _get_ident() == self._main:
+            self._interrupted = True  # Raised when this frame has been dealt with.
+        else:
+            os.kill(self._owner, signal.SIGINT)
 
     def _fail_all(self) -> None:
         lost = {"ok": False, "error": {"type": "ConnectionError", "message": "the host is gone"}}
@@ -320,7 +335,7 @@ class Channel:
             waiter.wake()
 
 
-def _result(answer: "dict[str, Any]", tool: str) -> Any:
+def _result(answer: dict[str, Any], tool: str) -> Any:
     """The value of an answer, or its error as an exception."""
     if answer.get("ok"):
         return answer.get("value")

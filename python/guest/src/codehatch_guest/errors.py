@@ -1,6 +1,8 @@
 """Exceptions that model code sees."""
 
-from typing import Any, Optional
+from __future__ import annotations
+
+from typing import Any
 
 
 class ToolError(RuntimeError):
@@ -9,7 +11,9 @@ class ToolError(RuntimeError):
     ``error_type`` is the name of the error's type on the host, ``tool`` the tool's dotted path.
     """
 
-    def __init__(self, error_type: str, message: str, trace: Optional[str] = None, tool: str = "") -> None:
+    def __init__(
+        self, error_type: str, message: str, trace: str | None = None, tool: str = ""
+    ) -> None:
         super().__init__(f"{error_type}: {message}" if error_type else message)
         self.error_type = error_type
         self.trace = trace
@@ -36,3 +40,11 @@ class BlockInterrupted(BaseException):
 
     Not an ``Exception``, so that a block's own ``except Exception`` does not swallow it.
     """
+
+    # Where a block was suspended, if it was: file name and line.
+    place: tuple[str, int] | None = None
+
+
+# The names by which programs import them.
+ToolError.__module__ = HTTPStatusError.__module__ = "tools"
+BlockInterrupted.__module__ = "builtins"

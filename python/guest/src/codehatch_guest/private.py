@@ -5,6 +5,8 @@ modules here set ``__builtins__`` to the copy below before they define anything;
 their builtins there.
 """
 
+from __future__ import annotations
+
 import builtins
 from typing import Any
 

@@ -1,6 +1,8 @@
 """What a block's last expression and its figures become."""
 
-from typing import Any, Optional
+from __future__ import annotations
+
+from typing import Any
 
 from .private import PRISTINE
 
@@ -28,8 +30,8 @@ class ResultLimits:
 
 
 def describe(
-    value: Any, limits: ResultLimits, images: "list[tuple[str, bytes]]"
-) -> "Optional[dict[str, Any]]":
+    value: Any, limits: ResultLimits, images: list[tuple[str, bytes]]
+) -> dict[str, Any] | None:
     """The value as JSON where it has an exact form, else as text; an image as an image."""
     if limits.images and _take_image(value, images):
         return None
@@ -50,7 +52,7 @@ def _bounded(text: str) -> str:
     return f"{text[:keep]} [... {len(text) - 2 * keep} characters left out ...] {text[-keep:]}"
 
 
-def _take_image(value: Any, images: "list[tuple[str, bytes]]") -> bool:
+def _take_image(value: Any, images: list[tuple[str, bytes]]) -> bool:
     """A figure, or anything that offers a PNG or JPEG of itself, as in notebooks."""
     if len(images) >= _MAX_IMAGES or isinstance(value, type):
         return False
@@ -70,7 +72,7 @@ def _take_image(value: Any, images: "list[tuple[str, bytes]]") -> bool:
     return False
 
 
-def take_figures(limits: ResultLimits, images: "list[tuple[str, bytes]]") -> None:
+def take_figures(limits: ResultLimits, images: list[tuple[str, bytes]]) -> None:
     """Render the figures that the block left open, and close them."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     if not limits.images or pyplot is None:

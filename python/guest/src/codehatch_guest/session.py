@@ -1,6 +1,8 @@
 """The guest's main loop: takes blocks from the host, runs them, and reports how they ended."""
 
-from typing import Any, Callable, Optional
+from __future__ import annotations
+
+from typing import Any, Callable
 
 from .private import PRISTINE
 
@@ -32,11 +34,15 @@ class Session:
         self,
         channel: Channel,
         streams: Streams,
-        after_block: "Optional[Callable[[Outcome], None]]" = None,
+        after_block: Callable[[Outcome], None] | None = None,
+        background: Callable[[], bool] = blocks_module.other_threads,
+        spared: set[int] | None = None,
     ) -> None:
         self._channel = channel
         self._streams = streams
         self._after_block = after_block
+        self._background = background
+        self._spared = spared or set()
         self._owner = os.getpid()
         self._count = 0
         self._blocks = Blocks(channel, streams.write_error)
@@ -55,7 +61,7 @@ class Session:
                 # It came so late that the block had ended; the host was told so, or will time out.
                 self._channel.end_block()
 
-    def _run_block(self, frame: "dict[str, Any]") -> None:
+    def _run_block(self, frame: dict[str, Any]) -> None:
         self._count += 1
         self._streams.prepare(self._count)
         limits = ResultLimits(frame.get("extensions"))
@@ -65,9 +71,10 @@ class Session:
             # Model code forked, and this is the child at the end of the block's code.
             self._streams.flush()
             os._exit(outcome.exit_code & 0xFF)
-        background = blocks_module.other_threads()
+        background = self._background()
         if outcome.interrupted and background:
-            background = not blocks_module.stop_threads(_THREAD_PATIENCE)
+            blocks_module.stop_threads(_THREAD_PATIENCE, self._background, self._spared)
+            background = self._background()
         self._streams.finish(self._count)
         for mime_type, data in outcome.images:
             self._channel.send(_image_frame(mime_type, data))
@@ -76,7 +83,7 @@ class Session:
             self._after_block(outcome)
 
 
-def ready_frame(packages: "Optional[dict[str, dict[str, str]]]" = None) -> bytes:
+def ready_frame(packages: dict[str, dict[str, str]] | None = None) -> bytes:
     """The frame that says which Python this is, what it speaks, and what can be imported."""
     frame = {
         "kind": "ready",

@@ -1,6 +1,8 @@
 """Standard streams: what a block prints goes to the real descriptors at once, line by line."""
 
-from typing import Any, Optional
+from __future__ import annotations
+
+from typing import Any
 
 from .private import PRISTINE
 
@@ -22,16 +24,15 @@ class Streams:
     def __init__(self, restore: Any = None) -> None:
         self._restore = restore
         self._identity = [_identity(1), _identity(2)]
-        self._texts: "list[Optional[io.TextIOWrapper]]" = [None, None]
+        self._texts: list[io.TextIOWrapper | None] = [None, None]
         # Threads that were started by earlier blocks: their output is marked.
-        self._earlier: "dict[int, int]" = {}
+        self._earlier: dict[int, int] = {}
         os.register_at_fork(before=self.flush)
+        sys.breakpointhook = _no_breakpoint
 
     def prepare(self, block: int) -> None:
         """Before a block: streams that work, whatever the block before did to them."""
-        if self._restore is not None and self._identity != [_identity(1), _identity(2)]:
-            self._restore()
-            self._identity = [_identity(1), _identity(2)]
+        self._bring_back()
         sys.stdin = sys.__stdin__ = open(os.devnull, encoding="utf-8")
         for at, name in enumerate(("stdout", "stderr")):
             text = self._texts[at]
@@ -43,12 +44,19 @@ class Streams:
 
     def finish(self, block: int) -> None:
         """After a block: everything out, and its threads remembered."""
+        self._bring_back()
         self.flush()
         if _thread._count() == 0:
             self._earlier.clear()
             return
         alive = set(sys._current_frames()) - {_thread.get_ident()}
         self._earlier = {ident: self._earlier.get(ident, block) for ident in alive}
+
+    def _bring_back(self) -> None:
+        """Descriptors 1 and 2 again as the host knows them."""
+        if self._restore is not None and self._identity != [_identity(1), _identity(2)]:
+            self._restore()
+            self._identity = [_identity(1), _identity(2)]
 
     def flush(self) -> None:
         for stream in (sys.stdout, sys.stderr, *self._texts):
@@ -60,10 +68,15 @@ class Streams:
 
     def write_error(self, text: str) -> None:
         """Write to stderr by way of the descriptor, so that it also works when the stream does not."""
+        self._bring_back()
         self.flush()
         data = memoryview(text.encode("utf-8", "backslashreplace"))
         while data:
             data = data[os.write(2, data) :]
+
+
+def _no_breakpoint(*_: object, **__: object) -> None:
+    print("breakpoint() was passed over: nobody is at the keyboard.", file=sys.stderr)
 
 
 def _open(fd: int) -> io.TextIOWrapper:
@@ -74,7 +87,7 @@ def _open(fd: int) -> io.TextIOWrapper:
     )
 
 
-def _identity(fd: int) -> "Optional[tuple[int, int]]":
+def _identity(fd: int) -> tuple[int, int] | None:
     try:
         status = os.fstat(fd)
     except OSError:
@@ -85,10 +98,10 @@ def _identity(fd: int) -> "Optional[tuple[int, int]]":
 class _Marked(io.TextIOBase):
     """A stream that marks the lines of threads which an earlier block started."""
 
-    def __init__(self, text: io.TextIOWrapper, earlier: "dict[int, int]") -> None:
+    def __init__(self, text: io.TextIOWrapper, earlier: dict[int, int]) -> None:
         self._text = text
         self._earlier = earlier
-        self._at_start: "dict[int, bool]" = {}
+        self._at_start: dict[int, bool] = {}
 
     def write(self, text: str) -> int:
         ident = _thread.get_ident()
@@ -125,5 +138,5 @@ class _Marked(io.TextIOBase):
         return self._text.encoding
 
     @property
-    def errors(self) -> "Optional[str]":  # type: ignore[override]
+    def errors(self) -> str | None:  # type: ignore[override]
         return self._text.errors

@@ -1,6 +1,8 @@
 """What model code reads when its block fails: its own frames with their source, and none of ours."""
 
-from typing import Any, Optional
+from __future__ import annotations
+
+from typing import Any
 
 from .private import PRISTINE, Pristine
 
@@ -11,12 +13,20 @@ import os
 import sys
 import traceback
 
+from .errors import BlockInterrupted
+
 _OURS = os.path.dirname(__file__) + os.sep
 _ALIAS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "adk_code_mode_sandbox") + os.sep
+# Generated functions say nothing that the error itself does not.
+_HIDDEN = (_OURS, _ALIAS, "/tools/")
 
 # Frames shown of a stack that is deeper: the outermost and the innermost ones.
 _HEAD = 20
 _TAIL = 30
+# Stands for the frames between; no file has such a name.
+_MARK = "\0"
+_MARK_BEGIN = f'  File "{_MARK}'
+_MARK_END = f'", line 0, in {_MARK}\n'
 # Most characters of one report.
 _MAX_TEXT = 100_000
 
@@ -30,7 +40,7 @@ class Sources:
     """The text of every block of the turn, for tracebacks and ``inspect.getsource``."""
 
     def __init__(self) -> None:
-        self._blocks: "dict[str, str]" = {}
+        self._blocks: dict[str, str] = {}
 
     def add(self, filename: str, source: str) -> None:
         self._blocks[filename] = source
@@ -43,8 +53,10 @@ class Sources:
                 self._publish(filename)
 
     def _publish(self, filename: str) -> None:
-        # The form with a function is filled in on first use, and is never checked against the disk.
-        linecache.cache[filename] = (lambda: self._blocks[filename],)  # type: ignore[assignment]
+        source = self._blocks[filename]
+        lines = [f"{line}\n" for line in source.replace("\r\n", "\n").split("\n")]
+        # Without a time of change the entry is never checked against the disk.
+        linecache.cache[filename] = (len(source), None, lines, filename)
 
     def __contains__(self, filename: object) -> bool:
         return filename in self._blocks
@@ -60,7 +72,9 @@ def render(error: BaseException, sources: Sources) -> str:
             return f"{type(error).__name__} (its report failed: {type(problem).__name__})\n"
     if len(text) > _MAX_TEXT:
         keep = _MAX_TEXT // 2
-        text = f"{text[:keep]}\n[... {len(text) - 2 * keep} characters left out ...]\n{text[-keep:]}"
+        text = (
+            f"{text[:keep]}\n[... {len(text) - 2 * keep} characters left out ...]\n{text[-keep:]}"
+        )
     return text
 
 
@@ -69,8 +83,11 @@ def _render(error: BaseException, sources: Sources) -> str:
     report = traceback.TracebackException(
         type(error), error, _own_part(error, sources), lookup_lines=False, compact=True
     )
+    if isinstance(error, BlockInterrupted) and error.place is not None:
+        # It came out of the event loop, whose frames say nothing of where the block waits.
+        report.stack[:] = [traceback.FrameSummary(*error.place, "<module>")]
     _clean(report, set())
-    text = "".join(report.format())
+    text = "".join(report.format()).replace(_MARK_BEGIN, "  [").replace(_MARK_END, "]\n")
     if isinstance(error, EOFError) and "reading a line" in str(error):
         text += _NO_INPUT
     return text
@@ -86,12 +103,12 @@ def _own_part(error: BaseException, sources: Sources) -> Any:
     return tb
 
 
-def _clean(report: Any, seen: "set[int]") -> None:
+def _clean(report: Any, seen: set[int]) -> None:
     """Drop the guest's frames and the middle of deep stacks, in the whole chain."""
     if report is None or id(report) in seen:
         return
     seen.add(id(report))
-    frames = [frame for frame in report.stack if not frame.filename.startswith((_OURS, _ALIAS))]
+    frames = [frame for frame in report.stack if not frame.filename.startswith(_HIDDEN)]
     frames = _shorten(frames)
     report.stack[:] = frames
     _clean(report.__cause__, seen)
@@ -100,9 +117,9 @@ def _clean(report: Any, seen: "set[int]") -> None:
         _clean(part, seen)
 
 
-def _shorten(frames: "list[Any]") -> "list[Any]":
+def _shorten(frames: list[Any]) -> list[Any]:
     runs = 0
-    previous: Optional[tuple[Any, ...]] = None
+    previous: tuple[Any, ...] | None = None
     for frame in frames:
         place = (frame.filename, frame.lineno, frame.name)
         runs += place != previous
@@ -111,7 +128,7 @@ def _shorten(frames: "list[Any]") -> "list[Any]":
     if runs <= _HEAD + _TAIL:
         return frames
     left_out = len(frames) - _HEAD - _TAIL
-    marker = traceback.FrameSummary(f"... {left_out} frames left out ...", 0, "", line="")
+    marker = traceback.FrameSummary(f"{_MARK}{left_out} frames left out", 0, _MARK, line="")
     return [*frames[:_HEAD], marker, *frames[-_TAIL:]]
 
 
@@ -142,7 +159,7 @@ def install_class_sources(sources: Sources) -> None:
     inspect.getfile = getfile  # type: ignore[assignment]
 
 
-def _file_of_class(qualified: str, sources: Sources) -> Optional[str]:
+def _file_of_class(qualified: str, sources: Sources) -> str | None:
     """The latest block with a class statement of that name, for a class without methods."""
     import re
 

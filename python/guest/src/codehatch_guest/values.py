@@ -15,6 +15,8 @@ anything else                   TypeError that names where it stands
 ==============================  =============================================================
 """
 
+from __future__ import annotations
+
 import sys
 from typing import Any, Callable
 
@@ -22,6 +24,7 @@ from .private import PRISTINE
 
 __builtins__ = PRISTINE
 
+import binascii
 import json.encoder
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -99,7 +102,7 @@ def _is_plain(value: Any) -> bool:
     return True
 
 
-def _convert(value: Any, where: str, parents: "tuple[int, ...]") -> Any:
+def _convert(value: Any, where: str, parents: tuple[int, ...]) -> Any:
     if type(value) in _SCALARS:
         return value
     if len(parents) > MAX_DEPTH:
@@ -120,7 +123,7 @@ def _convert(value: Any, where: str, parents: "tuple[int, ...]") -> Any:
     return _convert_other(value, where, inside)
 
 
-def _convert_dict(value: "dict[Any, Any]", where: str, inside: "tuple[int, ...]") -> Any:
+def _convert_dict(value: dict[Any, Any], where: str, inside: tuple[int, ...]) -> Any:
     converted = {}
     for key, item in value.items():
         if not isinstance(key, str):
@@ -132,10 +135,8 @@ def _convert_dict(value: "dict[Any, Any]", where: str, inside: "tuple[int, ...]"
     return converted
 
 
-def _convert_other(value: Any, where: str, inside: "tuple[int, ...]") -> Any:
+def _convert_other(value: Any, where: str, inside: tuple[int, ...]) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
-        import binascii
-
         text = binascii.b2a_base64(bytes(value), newline=False).decode("ascii")
         return {"kind": "bytes", "data": text, "encoding": "base64"}
     enum = sys.modules.get("enum")
@@ -147,9 +148,7 @@ def _convert_other(value: Any, where: str, inside: "tuple[int, ...]") -> Any:
             return kind(value)
     fields = getattr(type(value), "__dataclass_fields__", None)
     if isinstance(fields, dict):
-        return {
-            name: _convert(getattr(value, name), f"{where}.{name}", inside) for name in fields
-        }
+        return {name: _convert(getattr(value, name), f"{where}.{name}", inside) for name in fields}
     for module, names, form in _TEXT_FORMS:
         found = sys.modules.get(module)
         if found is not None and isinstance(value, tuple(getattr(found, name) for name in names)):
@@ -160,7 +159,7 @@ def _convert_other(value: Any, where: str, inside: "tuple[int, ...]") -> Any:
     raise TypeError(f"{where} is {_kind(value)}, which has no JSON form{_hint(value)}")
 
 
-_TEXT_FORMS: "tuple[tuple[str, tuple[str, ...], Callable[[Any], str]], ...]" = (
+_TEXT_FORMS: tuple[tuple[str, tuple[str, ...], Callable[[Any], str]], ...] = (
     ("datetime", ("date", "time"), lambda value: value.isoformat()),
     ("decimal", ("Decimal",), str),
     ("uuid", ("UUID",), str),

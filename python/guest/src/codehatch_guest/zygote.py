@@ -1,10 +1,38 @@
 """Life in the local sandbox: the zygote loads everything once, and every session is a fork of it."""
 
+from __future__ import annotations
+
 import sys
 from typing import Any
 
 # The control socket towards the host; the number is fixed by the launcher.
 _CONTROL = 3
+# What programs use most and is cheap to hold: a session finds it loaded.
+_PRELOAD = (
+    "base64",
+    "collections",
+    "copy",
+    "csv",
+    "dataclasses",
+    "datetime",
+    "decimal",
+    "difflib",
+    "functools",
+    "hashlib",
+    "heapq",
+    "itertools",
+    "json",
+    "math",
+    "pathlib",
+    "random",
+    "re",
+    "statistics",
+    "string",
+    "textwrap",
+    "threading",
+    "typing",
+    "urllib.parse",
+)
 # The abstract socket of the session's init, which hands descriptors out again.
 _INIT = "\0codehatch"
 
@@ -20,8 +48,11 @@ def main() -> None:
     with open(filter_path, "rb") as file:
         program = file.read()
 
-    import _codehatch_session
     import _socket
+
+    import _codehatch_session
+
+    import adk_code_mode_sandbox._rpc_client as stubs
 
     from . import session, tools_import, tracebacks
     from .blocks import Blocks
@@ -29,9 +60,7 @@ def main() -> None:
     from .results import ResultLimits
     from .streams import Streams
 
-    import adk_code_mode_sandbox._rpc_client as stubs
-
-    for name in preload:
+    for name in (*_PRELOAD, *preload):
         __import__(name)
     tools_import.install("/tools")
     # Behind everything else: files of the workspace never take the place of a standard module.
@@ -56,6 +85,8 @@ def _run_session(
     """In a session: everything is isolated, and model code may come."""
     import os
 
+    from . import tools_import
+
     def restore_control() -> int:
         fd, out, err = _descriptors_from_init(_socket)
         os.close(out)
@@ -73,11 +104,12 @@ def _run_session(
     channel = Channel(control, control, restore_control)
     stubs.install(channel)
     streams = Streams(restore_streams)
+    tools_import.publish("/tools")
     channel.send(session.ready_frame())
     session.Session(channel, streams).run()
 
 
-def _descriptors_from_init(_socket: Any) -> "list[int]":
+def _descriptors_from_init(_socket: Any) -> list[int]:
     """Control socket, stdout and stderr again, after model code has closed them."""
     import struct
 
@@ -109,7 +141,7 @@ def _warm_up(Blocks: Any, Channel: Any, ResultLimits: Any, tracebacks: Any) -> N
     """Run what every session runs, so that its memory is in place before the fork."""
     import signal
 
-    reports: "list[str]" = []
+    reports: list[str] = []
     blocks = Blocks(Channel(_CONTROL, _CONTROL), reports.append)
     limits = ResultLimits(["result"])
     for code in ("def f(x):\n    return [x for x in range(x)]\nf(3)", "await_ = 1\n1 / 0", "("):
@@ -123,6 +155,10 @@ def _warm_up(Blocks: Any, Channel: Any, ResultLimits: Any, tracebacks: Any) -> N
 def _refuse_shared_memory() -> None:
     """Sessions must not share memory that they can write: libffi's closures would be such."""
     with open("/proc/self/maps") as maps:
-        shared = [line for line in maps if line.split()[1].startswith("rw") and "s" in line.split()[1]]
+        shared = [
+            line for line in maps if line.split()[1].startswith("rw") and "s" in line.split()[1]
+        ]
     if shared:
-        raise RuntimeError(f"a preloaded module has mapped shared writable memory: {shared[0].strip()}")
+        raise RuntimeError(
+            f"a preloaded module has mapped shared writable memory: {shared[0].strip()}"
+        )
