@@ -128,7 +128,7 @@ fn one_provider_listed_anew(bencher: Bencher<'_, '_>, tools: usize) {
     let set = ToolSet::build(&borrow(&providers));
     set.files();
     set.catalog(&CatalogOptions::default());
-    let mut changed = providers.clone();
+    let mut changed = self::providers(tools);
     let mut listing = Listing::clone(&changed[3].1);
     listing.tools[0].description.push('!');
     changed[3].1 = Arc::new(listing);

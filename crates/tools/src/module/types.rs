@@ -1,6 +1,6 @@
 //! The named types of a namespace: equal ones shared, different ones told apart.
 
-use std::{collections::HashMap, fmt::Write as _};
+use std::{borrow::Cow, collections::HashMap};
 
 use super::{
     expr::{Dialect, push_type},
@@ -10,6 +10,7 @@ use super::{
 use crate::{
     names::suffix,
     schema::{DefKind, Ty, TypeDef, TypeId},
+    text::push_repr,
 };
 
 /// All named types of a namespace.
@@ -24,7 +25,7 @@ pub(crate) struct Types<'s, 'a> {
 /// One type with its final name.
 #[derive(Debug)]
 pub(crate) struct NamedType<'s, 'a> {
-    pub(crate) name: String,
+    pub(crate) name: Cow<'s, str>,
     pub(crate) def: &'s TypeDef<'a>,
     /// The first tool that uses it.
     pub(crate) tool: usize,
@@ -52,13 +53,20 @@ impl<'n> TypeNames<'n> {
     }
 }
 
-/// One distinct type while names are given.
+/// Types that want one name, or that are one type: each a tool and its place there.
 #[derive(Debug)]
 struct Group {
-    /// The first tool that has it, and its place there.
     first: (usize, usize),
-    hash: String,
-    members: Vec<(usize, usize)>,
+    rest: Vec<(usize, usize)>,
+}
+
+impl Group {
+    fn of(first: (usize, usize)) -> Self {
+        Self {
+            first,
+            rest: Vec::new(),
+        }
+    }
 }
 
 impl<'s, 'a> Types<'s, 'a> {
@@ -68,16 +76,18 @@ impl<'s, 'a> Types<'s, 'a> {
     /// different types want one name, the one with the smallest hash gets it and the others' hashes are
     /// added to theirs; so a name depends only on the types that want it.
     pub(crate) fn of(shapes: &'s [Shape<'a>]) -> Self {
-        let mut by_base: HashMap<&'s str, Vec<(usize, usize)>> = HashMap::new();
+        let mut by_base: HashMap<&'s str, Group> = HashMap::new();
         for (tool, shape) in shapes.iter().enumerate() {
             for (place, def) in shape.types.iter().enumerate() {
-                by_base.entry(&def.base).or_default().push((tool, place));
+                by_base
+                    .entry(&def.base)
+                    .and_modify(|group| group.rest.push((tool, place)))
+                    .or_insert_with(|| Group::of((tool, place)));
             }
         }
-        let mut list: Vec<(NamedType<'s, 'a>, Vec<(usize, usize)>)> =
-            Vec::with_capacity(by_base.len());
-        let mut add = |name: String, first: (usize, usize), members| {
-            let (tool, place) = first;
+        let mut list: Vec<(NamedType<'s, 'a>, Group)> = Vec::with_capacity(by_base.len());
+        let mut add = |name: Cow<'s, str>, group: Group| {
+            let (tool, place) = group.first;
             let def = &shapes[tool].types[place];
             let named = NamedType {
                 name,
@@ -85,20 +95,19 @@ impl<'s, 'a> Types<'s, 'a> {
                 tool,
                 place,
             };
-            list.push((named, members));
+            list.push((named, group));
         };
-        for (base, members) in &by_base {
-            if let [only] = members[..] {
-                add((*base).to_owned(), only, members.clone());
+        for (base, group) in &by_base {
+            if group.rest.is_empty() {
+                add(Cow::Borrowed(base), Group::of(group.first));
                 continue;
             }
-            for (index, group) in groups(shapes, members).into_iter().enumerate() {
-                let name = if index == 0 {
-                    (*base).to_owned()
-                } else {
-                    free_name(base, &group.hash, &by_base)
+            for (index, (hash, group)) in distinct(shapes, group).into_iter().enumerate() {
+                let name = match index {
+                    0 => Cow::Borrowed(*base),
+                    _ => Cow::Owned(free_name(base, &hash, &by_base)),
                 };
-                add(name, group.first, group.members);
+                add(name, group);
             }
         }
         list.sort_unstable_by(|(a, _), (b, _)| a.name.cmp(&b.name));
@@ -106,8 +115,8 @@ impl<'s, 'a> Types<'s, 'a> {
             .iter()
             .map(|shape| vec![0; shape.types.len()])
             .collect();
-        for (index, (_, members)) in (0u32..).zip(&list) {
-            for &(tool, place) in members {
+        for (index, (_, group)) in (0u32..).zip(&list) {
+            for &(tool, place) in [&group.first].into_iter().chain(&group.rest) {
                 places[tool][place] = index;
             }
         }
@@ -134,28 +143,23 @@ impl<'s, 'a> Types<'s, 'a> {
     /// Whether a type is called `name`.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.list
-            .binary_search_by(|named| named.name.as_str().cmp(name))
+            .binary_search_by(|named| named.name.as_ref().cmp(name))
             .is_ok()
     }
 }
 
-/// The distinct types among `members`, in the order of their hashes.
-fn groups(shapes: &[Shape<'_>], members: &[(usize, usize)]) -> Vec<Group> {
-    let mut by_hash: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
-    for &(tool, place) in members {
-        let hash = closure_hash(&shapes[tool].types, place);
-        by_hash.entry(hash).or_default().push((tool, place));
+/// The distinct types of a group with their hashes, in the order of these.
+fn distinct(shapes: &[Shape<'_>], group: &Group) -> Vec<(String, Group)> {
+    let mut by_hash: HashMap<String, Group> = HashMap::new();
+    for &(tool, place) in [&group.first].into_iter().chain(&group.rest) {
+        by_hash
+            .entry(closure_hash(&shapes[tool].types, place))
+            .and_modify(|group| group.rest.push((tool, place)))
+            .or_insert_with(|| Group::of((tool, place)));
     }
-    let mut groups: Vec<_> = by_hash
-        .into_iter()
-        .map(|(hash, members)| Group {
-            first: members[0],
-            hash,
-            members,
-        })
-        .collect();
-    groups.sort_unstable_by(|a, b| a.hash.cmp(&b.hash));
-    groups
+    let mut distinct: Vec<_> = by_hash.into_iter().collect();
+    distinct.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    distinct
 }
 
 /// `base` with as much of `hash` as no other type's name has.
@@ -189,8 +193,8 @@ fn push_definition(
     queue: &mut Vec<usize>,
 ) {
     let names = TypeNames::Base(types);
-    // Writing to a `String` cannot fail.
-    let _ = writeln!(text, "{}", def.base);
+    text.push_str(&def.base);
+    text.push('\n');
     match &def.kind {
         DefKind::Alias(ty) => {
             push_type(text, ty, names, Dialect::Catalog);
@@ -198,7 +202,8 @@ fn push_definition(
         }
         DefKind::Object(fields) => {
             for field in fields {
-                let _ = write!(text, "{:?} {} ", field.key, field.required);
+                push_repr(text, field.key);
+                text.push(if field.required { ' ' } else { '?' });
                 push_type(text, &field.ty, names, Dialect::Catalog);
                 text.push(' ');
                 push_notes(text, &field.notes, usize::MAX);

@@ -40,7 +40,7 @@ pub(crate) fn push_function(
 /// A required parameter whose name differs from the one that is sent: it may come by either, so only the
 /// call can tell that it is missing.
 fn is_checked_late(param: &Param<'_>) -> bool {
-    param.required && param.name != param.wire
+    param.required && param.renamed
 }
 
 fn push_parameters(out: &mut String, shape: &Shape<'_>, names: TypeNames<'_>, shadow: Shadow) {
@@ -73,7 +73,7 @@ fn push_parameters(out: &mut String, shape: &Shape<'_>, names: TypeNames<'_>, sh
 
 fn renames(shape: &Shape<'_>) -> bool {
     let mut list = shape.parameters.list.iter();
-    list.any(|param| param.name != param.wire)
+    list.any(|param| param.renamed)
 }
 
 /// The parameter that takes all other keywords. No tool's parameter starts with `_` and a letter.
@@ -132,14 +132,14 @@ fn push_body(out: &mut String, shape: &Shape<'_>) {
 
 fn push_docstring(out: &mut String, index: usize, shape: &Shape<'_>, types: &Types<'_, '_>) {
     let start = out.len();
-    let mut line = String::new();
+    let mut line = String::with_capacity(256);
     let mut doc = Docstring::new(out);
     let (shown, more) = clip(shape.tool.spec.description.trim(), MAX_DESCRIPTION_CHARS);
     doc.text(shown);
     if more > 0 {
         doc.line("", &format!("… ({more} more characters)"));
     }
-    let has_line = |param: &&Param<'_>| has_notes(&param.notes) || param.name != param.wire;
+    let has_line = |param: &&Param<'_>| has_notes(&param.notes) || param.renamed;
     let mut headed = false;
     for param in shape.parameters.list.iter().filter(has_line) {
         if !headed {
@@ -155,7 +155,7 @@ fn push_docstring(out: &mut String, index: usize, shape: &Shape<'_>, types: &Typ
         line.push_str(&param.name);
         line.push_str(": ");
         push_notes(&mut line, &param.notes, MAX_PARAMETER_CHARS);
-        if param.name != param.wire {
+        if param.renamed {
             line.push_str(if line.ends_with(": ") {
                 "(sent as "
             } else {

@@ -18,9 +18,21 @@ pub(super) fn is_hidden(c: char) -> bool {
 }
 
 /// Whether every byte of `text` is printable ASCII other than quotes and backslashes.
+///
+/// Counts instead of stopping at the first: so many bytes are looked at in one step, and most texts are plain.
 pub(super) fn is_plain(text: &str) -> bool {
-    text.bytes()
-        .all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\'' | b'\\'))
+    let is_special =
+        |byte: &u8| !matches!(byte, b' '..=b'~') || matches!(byte, b'"' | b'\'' | b'\\');
+    text.bytes().filter(is_special).count() == 0
+}
+
+/// Whether `text` is one line of printable ASCII without tags and runs of spaces.
+fn is_plain_line(text: &str) -> bool {
+    let is_special = |byte: &u8| !matches!(byte, b' '..=b'~') || *byte == b'<';
+    let next = text.bytes().skip(1);
+    let pairs = text.bytes().zip(next);
+    text.bytes().filter(is_special).count() == 0
+        && pairs.filter(|pair| *pair == (b' ', b' ')).count() == 0
 }
 
 /// Writes the escape of one character as Python spells it: `\x00`, `\u2028`, `\U000e0001`.
@@ -49,17 +61,24 @@ fn push_visible(out: &mut String, text: &str) {
     }
 }
 
-/// Appends `text` as one line: runs of white space become one space, hidden characters are shown.
+/// Appends `text` as one line: runs of spaces, tabs and line ends become one space, other hidden characters are shown.
 ///
 /// The tags that frame the catalog lose their bracket, so that a description cannot close the block it stands in.
 pub(crate) fn push_line(out: &mut String, text: &str) {
-    for (index, word) in text.split_whitespace().enumerate() {
+    let text = text.trim();
+    if is_plain_line(text) {
+        out.push_str(text);
+        return;
+    }
+    let words = text.split([' ', '\t', '\n', '\r']);
+    for (index, word) in words.filter(|word| !word.is_empty()).enumerate() {
         if index > 0 {
             out.push(' ');
         }
-        match word.find('<') {
-            Some(_) => push_untagged(out, word),
-            None => push_visible(out, word),
+        if word.contains('<') {
+            push_untagged(out, word);
+        } else {
+            push_visible(out, word);
         }
     }
 }

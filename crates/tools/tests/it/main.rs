@@ -1,0 +1,8 @@
+//! What a host and a guest see of the tools.
+#![cfg(test)]
+
+mod checks;
+mod fixtures;
+mod python;
+mod reports;
+mod snapshots;
