@@ -102,32 +102,48 @@ fn push_body(out: &mut String, shape: &Shape<'_>) {
         }
         push_str(out, param.wire);
         out.push_str(": ");
-        if let Some(literal) = sent_default(param) {
-            out.push_str(&literal);
-            out.push_str(" if ");
-            out.push_str(&param.name);
-            out.push_str(" is _UNSET else ");
-        }
         out.push_str(&param.name);
     }
     out.push_str("}, ");
     out.push_str(catch_all(shape));
-    let is_open = matches!(shape.parameters.extras, Extras::Allowed(_));
-    let mut nullable = shape.parameters.list.iter().filter(|param| param.nullable);
-    if let Some(first) = nullable.next() {
-        out.push_str(", (");
-        push_str(out, first.wire);
-        let mut only = true;
-        for param in nullable {
-            only = false;
-            out.push_str(", ");
-            push_str(out, param.wire);
-        }
-        out.push_str(if only { ",)" } else { ")" });
-    } else if is_open {
-        out.push_str(", ()");
+    push_nullable(out, shape);
+    if matches!(shape.parameters.extras, Extras::Allowed(_)) {
+        out.push_str(", is_open=True");
     }
-    out.push_str(if is_open { ", True)\n" } else { ")\n" });
+    push_defaults(out, shape);
+    out.push_str(")\n");
+}
+
+fn push_nullable(out: &mut String, shape: &Shape<'_>) {
+    let mut before = ", nullable=(";
+    let mut count = 0;
+    for param in shape.parameters.list.iter().filter(|param| param.nullable) {
+        out.push_str(before);
+        push_str(out, param.wire);
+        before = ", ";
+        count += 1;
+    }
+    match count {
+        0 => {}
+        1 => out.push_str(",)"),
+        _ => out.push(')'),
+    }
+}
+
+fn push_defaults(out: &mut String, shape: &Shape<'_>) {
+    let mut before = ", defaults={";
+    for param in &shape.parameters.list {
+        if let Some(literal) = sent_default(param) {
+            out.push_str(before);
+            push_str(out, param.wire);
+            out.push_str(": ");
+            out.push_str(&literal);
+            before = ", ";
+        }
+    }
+    if before == ", " {
+        out.push('}');
+    }
 }
 
 fn push_docstring(out: &mut String, index: usize, shape: &Shape<'_>, types: &Types<'_, '_>) {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::visible::{is_hidden, is_plain, push_escape};
+use super::visible::{is_hidden, is_plain, push_escape, starts_tag};
 
 /// Appends `text` as a Python string literal in double quotes.
 pub(crate) fn push_str(out: &mut String, text: &str) {
@@ -16,11 +16,13 @@ pub(crate) fn push_repr(out: &mut String, text: &str) {
 
 fn push_quoted(out: &mut String, text: &str, quote: char) {
     out.push(quote);
-    if is_plain(text) {
+    if is_plain(text) && !text.contains('<') {
         out.push_str(text);
     } else {
-        for c in text.chars() {
+        for (at, c) in text.char_indices() {
             match c {
+                // Still the same value, but nothing that could close the catalog.
+                '<' if starts_tag(&text[at..]) => push_escape(out, c),
                 '\n' => out.push_str("\\n"),
                 '\r' => out.push_str("\\r"),
                 '\t' => out.push_str("\\t"),
@@ -126,8 +128,8 @@ mod tests {
         push_str(&mut out, "\"\"\"\\\r\0\u{2028}\u{1f600}");
         assert_eq!(out, "\"\\\"\\\"\\\"\\\\\\r\\x00\\u2028\u{1f600}\"");
         out.clear();
-        push_repr(&mut out, "a'b\"c");
-        assert_eq!(out, "'a\\'b\"c'");
+        push_repr(&mut out, "a'b\"c<</tools-package><b>");
+        assert_eq!(out, "'a\\'b\"c<\\x3c/tools-package><b>'");
     }
 
     #[test]

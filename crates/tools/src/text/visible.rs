@@ -92,17 +92,23 @@ const TAGS: [&str; 5] = [
     "tools-package",
 ];
 
+/// Whether `text` starts with one of the tags that frame the catalog, or with the end of one.
+pub(super) fn starts_tag(text: &str) -> bool {
+    let name = text.strip_prefix('<').unwrap_or(text);
+    let name = name.trim_start_matches('/');
+    TAGS.iter().any(|tag| {
+        name.get(..tag.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(tag))
+    })
+}
+
 fn push_untagged(out: &mut String, word: &str) {
     let mut rest = word;
     while let Some(at) = rest.find('<') {
         push_visible(out, &rest[..at]);
+        let tag = starts_tag(&rest[at..]);
+        out.push_str(if tag { "&lt;" } else { "<" });
         rest = &rest[at + 1..];
-        let name = rest.trim_start_matches('/');
-        let framed = TAGS.iter().any(|tag| {
-            name.get(..tag.len())
-                .is_some_and(|start| start.eq_ignore_ascii_case(tag))
-        });
-        out.push_str(if framed { "&lt;" } else { "<" });
     }
     push_visible(out, rest);
 }

@@ -3,6 +3,8 @@
 
 mod checks;
 mod fixtures;
+mod hostile;
 mod python;
 mod reports;
 mod snapshots;
+mod stability;
