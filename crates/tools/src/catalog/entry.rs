@@ -3,12 +3,10 @@
 use std::ops::Range;
 
 use crate::{
-    module::{
-        Dialect, NamedType, Shape, TypeNames, Types, push_description, push_limits, push_type,
-    },
+    module::{Dialect, Shape, TypeNames, push_description, push_limits, push_type},
     names::{MAX_NAME_CHARS, is_identifier, parameter_ident},
     provider::ToolSpec,
-    schema::{DefKind, Extras, Field, Param, Ty},
+    schema::{DefKind, Extras, Field, Param, Ty, TypeDef},
     text::{clip, first_sentence, push_line, push_repr, push_value},
 };
 
@@ -27,17 +25,16 @@ const MAX_DEFINITION_BYTES: usize = 1_000;
 /// Bytes of all that is said of one tool; past it, its parameters are not described.
 const MAX_ENTRY_BYTES: usize = 4_000;
 
-/// Appends the lines of the tool at `index`: to `full` all that is said of it, to `brief` its signature and
+/// Appends the lines of a tool: to `full` all that is said of it, to `brief` its signature and
 /// first sentence. Returns where its signature stands in `full`.
 pub(crate) fn push_entry(
     (full, brief): (&mut String, &mut String),
-    index: usize,
     shape: &Shape<'_>,
-    types: &Types<'_, '_>,
+    names: TypeNames<'_>,
 ) -> Range<usize> {
     let description = shape.tool.spec.description.as_str();
     let start = full.len();
-    push_signature(full, shape, types.names(index));
+    push_signature(full, shape, names);
     let signature = start..full.len();
     full.push('\n');
     brief.push_str(&full[start..]);
@@ -142,7 +139,7 @@ fn push_parameter(out: &mut String, param: &Param<'_>, names: TypeNames<'_>) {
     let equals = if typed { " = " } else { "=" };
     let mut literal = String::new();
     match default {
-        Some(default) if push_value(&mut literal, default, MAX_DEFAULT_BYTES, '\'') => {
+        Some(default) if push_value(&mut literal, default, MAX_DEFAULT_BYTES, b'\'') => {
             out.push_str(equals);
             out.push_str(&literal);
         }
@@ -210,12 +207,16 @@ fn letters(text: &str) -> impl Iterator<Item = char> {
 }
 
 /// Appends what a named type is, as `Issue = {id: int, note?: str}`.
-pub(crate) fn push_definition(out: &mut String, named: &NamedType<'_, '_>, types: &Types<'_, '_>) {
-    let names = types.names(named.tool);
+pub(crate) fn push_definition(
+    out: &mut String,
+    name: &str,
+    def: &TypeDef<'_>,
+    names: TypeNames<'_>,
+) {
     let start = out.len();
-    out.push_str(&named.name);
+    out.push_str(name);
     out.push_str(" = ");
-    let fields = match &named.def.kind {
+    let fields = match &def.kind {
         DefKind::Alias(ty) => return push_type(out, ty, names, Dialect::Catalog),
         DefKind::Object(fields) => fields,
     };

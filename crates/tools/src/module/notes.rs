@@ -104,7 +104,7 @@ impl<'o> List<'o> {
     fn value(&mut self, words: &str, value: &Value, max: usize) -> bool {
         let (end, state) = (self.out.len(), self.state);
         self.item(words);
-        let fits = push_value(self.out, value, max, '\'');
+        let fits = push_value(self.out, value, max, b'\'');
         if !fits {
             self.out.truncate(end);
             self.state = state;

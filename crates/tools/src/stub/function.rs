@@ -2,7 +2,7 @@
 
 use crate::{
     catalog::push_definition,
-    module::{Dialect, Shadow, Shape, TypeNames, Types, has_notes, push_notes, push_type},
+    module::{Dialect, Shadow, Shape, TypeNames, has_notes, push_notes, push_type},
     provider::Annotations,
     schema::{Extras, Param},
     text::{Docstring, clip, push_repr, push_str, push_value},
@@ -17,15 +17,13 @@ const MAX_DOC_BYTES: usize = 16_000;
 /// Bytes of the literal of a default that a stub sends.
 const MAX_DEFAULT_BYTES: usize = 2_000;
 
-/// Appends the function of the tool at `index`.
+/// Appends the function of a tool.
 pub(crate) fn push_function(
     out: &mut String,
-    index: usize,
     shape: &Shape<'_>,
-    types: &Types<'_, '_>,
+    names: TypeNames<'_>,
     shadow: Shadow,
 ) {
-    let names = types.names(index);
     out.push_str("def ");
     out.push_str(shape.tool.attribute);
     out.push('(');
@@ -33,7 +31,7 @@ pub(crate) fn push_function(
     out.push_str(") -> ");
     push_type(out, &shape.returns, names, Dialect::Annotation(shadow));
     out.push_str(":\n");
-    push_docstring(out, index, shape, types);
+    push_docstring(out, shape, names);
     push_body(out, shape);
 }
 
@@ -89,7 +87,7 @@ fn catch_all(shape: &Shape<'_>) -> &'static str {
 fn sent_default(param: &Param<'_>) -> Option<String> {
     let default = param.usable_default().filter(|_| param.required)?;
     let mut literal = String::new();
-    push_value(&mut literal, default, MAX_DEFAULT_BYTES, '"').then_some(literal)
+    push_value(&mut literal, default, MAX_DEFAULT_BYTES, b'"').then_some(literal)
 }
 
 fn push_body(out: &mut String, shape: &Shape<'_>) {
@@ -146,7 +144,7 @@ fn push_defaults(out: &mut String, shape: &Shape<'_>) {
     }
 }
 
-fn push_docstring(out: &mut String, index: usize, shape: &Shape<'_>, types: &Types<'_, '_>) {
+fn push_docstring(out: &mut String, shape: &Shape<'_>, names: TypeNames<'_>) {
     let start = out.len();
     let mut line = String::with_capacity(256);
     let mut doc = Docstring::new(out);
@@ -182,7 +180,7 @@ fn push_docstring(out: &mut String, index: usize, shape: &Shape<'_>, types: &Typ
         }
         doc.line("    ", &line);
     }
-    for (at, named) in types.of_tool(index).enumerate() {
+    for (at, (name, def)) in names.all().enumerate() {
         if at == 0 {
             doc.blank();
             doc.line("", "Types:");
@@ -192,7 +190,7 @@ fn push_docstring(out: &mut String, index: usize, shape: &Shape<'_>, types: &Typ
             break;
         }
         line.clear();
-        push_definition(&mut line, named, types);
+        push_definition(&mut line, name, def, names);
         doc.line("    ", &line);
     }
     if let Some(effects) = effects(shape.tool.spec.annotations) {

@@ -72,7 +72,7 @@ impl<'o> Docstring<'o> {
 
 /// Appends one line for a literal in three double quotes.
 fn push_escaped(out: &mut String, text: &str) {
-    if is_plain(text) {
+    if is_plain(text, [b'"', b'\\', b'\\']) {
         out.push_str(text);
         return;
     }

@@ -17,22 +17,29 @@ pub(super) fn is_hidden(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether every byte of `text` is printable ASCII other than quotes and backslashes.
+/// Whether every byte of `text` is printable ASCII and none of `special`.
 ///
-/// Counts instead of stopping at the first: so many bytes are looked at in one step, and most texts are plain.
-pub(super) fn is_plain(text: &str) -> bool {
-    let is_special =
-        |byte: &u8| !matches!(byte, b' '..=b'~') || matches!(byte, b'"' | b'\'' | b'\\');
-    text.bytes().filter(is_special).count() == 0
+/// Adds flags up instead of stopping at the first: so the compiler makes it look at many bytes at once, and
+/// most texts are plain.
+pub(super) fn is_plain(text: &str, special: [u8; 3]) -> bool {
+    let flags = text.bytes().fold(0, |flags, byte| {
+        flags
+            | u8::from(byte < b' ')
+            | u8::from(byte > b'~')
+            | u8::from(byte == special[0])
+            | u8::from(byte == special[1])
+            | u8::from(byte == special[2])
+    });
+    flags == 0
 }
 
-/// Whether `text` is one line of printable ASCII without tags and runs of spaces.
-fn is_plain_line(text: &str) -> bool {
-    let is_special = |byte: &u8| !matches!(byte, b' '..=b'~') || *byte == b'<';
-    let next = text.bytes().skip(1);
-    let pairs = text.bytes().zip(next);
-    text.bytes().filter(is_special).count() == 0
-        && pairs.filter(|pair| *pair == (b' ', b' ')).count() == 0
+/// Whether `text` has two spaces side by side.
+fn has_run(text: &str) -> bool {
+    let pairs = text.bytes().zip(text.bytes().skip(1));
+    let flags = pairs.fold(0, |flags, (a, b)| {
+        flags | (u8::from(a == b' ') & u8::from(b == b' '))
+    });
+    flags != 0
 }
 
 /// Writes the escape of one character as Python spells it: `\x00`, `\u2028`, `\U000e0001`.
@@ -48,10 +55,6 @@ pub(super) fn push_escape(out: &mut String, c: char) {
 
 /// Appends `text` with hidden characters shown as escapes. Line ends and tabs count as hidden.
 fn push_visible(out: &mut String, text: &str) {
-    if is_plain(text) {
-        out.push_str(text);
-        return;
-    }
     for c in text.chars() {
         if is_hidden(c) {
             push_escape(out, c);
@@ -66,7 +69,7 @@ fn push_visible(out: &mut String, text: &str) {
 /// The tags that frame the catalog lose their bracket, so that a description cannot close the block it stands in.
 pub(crate) fn push_line(out: &mut String, text: &str) {
     let text = text.trim();
-    if is_plain_line(text) {
+    if is_plain(text, [b'<'; 3]) && !has_run(text) {
         out.push_str(text);
         return;
     }

@@ -248,7 +248,7 @@ fn no_text_of_a_specification_is_run_and_every_argument_arrives() {
         ),
         1..3,
     );
-    let result = TestRunner::new(config(300)).run(&providers, |providers| {
+    let result = TestRunner::new(config(200)).run(&providers, |providers| {
         let providers: Vec<_> = providers
             .iter()
             .map(|(namespace, tools)| provider(namespace.as_deref(), tools.clone()))
