@@ -101,6 +101,38 @@ fn a_type_checker_finds_the_mistakes_of_a_program() {
     assert_eq!(found, ["7", "8", "9", "10"], "{said}");
 }
 
+#[test]
+fn guests_of_other_releases_can_call_every_function() {
+    let set = corpus();
+    let dir = written(&set);
+    let own_guest = dir.path().join("adk_code_mode_sandbox");
+    fs::remove_dir_all(own_guest).expect("it was just written");
+    let modules = json!(
+        set.files()
+            .iter()
+            .map(|file| file.path().trim_end_matches(".py"))
+            .collect::<Vec<_>>()
+    );
+    let program = format!(
+        "import importlib, sys\nfrom adk_code_mode_sandbox import _rpc_client\n\
+         _rpc_client.call = lambda name, args, timeout=None: (name, args)\n\
+         sys.path.insert(0, sys.argv[1])\nimport tools\nfor name in {modules}:\n    \
+         importlib.import_module('tools.' + name.replace('__init__', '_stub'))\n\
+         assert tools.names.f('a') == ('names.f', {{'q': 'a'}})\n\
+         assert issubclass(tools.ToolError, Exception) and tools.HTTPStatusError"
+    );
+    for release in ["0.1.0", "2.0.0"] {
+        let python = test_env().join(format!("reference-{release}/bin/python"));
+        let output = Command::new(python)
+            .args(["-W", "error", "-B", "-c", &program])
+            .arg(dir.path())
+            .output()
+            .expect("the releases are installed: run scripts/test-env");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{release}");
+        assert!(output.status.success(), "{release}");
+    }
+}
+
 /// Arguments for a tool: the least that its signature takes.
 fn arguments(schema: &Value) -> Value {
     let properties = &schema["properties"];

@@ -6,5 +6,6 @@ mod fixtures;
 mod hostile;
 mod python;
 mod reports;
+mod schemas;
 mod snapshots;
 mod stability;
