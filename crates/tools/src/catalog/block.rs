@@ -7,7 +7,7 @@ use super::{
     fit::{Detail, Lengths, fit},
     options::CatalogOptions,
 };
-use crate::module::Module;
+use crate::module::Summary;
 
 const HOW_TO_USE: &str = "\
 The code given to `execute_code` runs in the sandbox described here. The functions of the package `tools` run \
@@ -19,10 +19,24 @@ fails raises `ToolError`, or `HTTPStatusError` with `status_code` and `body`; bo
 
 const FILES: &str = "List `/tools/`, and read a file there or `help()` of a function.";
 
-/// Renders the block for `modules`, the package's own tools last. `search` is the name of the function that
+/// What stands behind the tools.
+const END: &str = "  </tools-package>\n</code-mode>";
+
+/// A namespace that the catalog is to show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Section<'s> {
+    /// Its name; `None` for the package itself.
+    pub(crate) namespace: Option<&'s str>,
+    /// The names of its functions, in their order.
+    pub(crate) names: &'s [&'s str],
+    /// What is said of it; `None` if that is surely longer than the budget.
+    pub(crate) summary: Option<&'s Summary>,
+}
+
+/// Renders the block for `sections`, the package's own tools last. `search` is the name of the function that
 /// finds tools, if there is one.
 pub(crate) fn render(
-    modules: &[&Module],
+    sections: &[Section<'_>],
     options: &CatalogOptions,
     search: Option<&str>,
 ) -> String {
@@ -32,18 +46,16 @@ pub(crate) fn render(
     if let Some(environment) = &options.environment {
         push_environment(&mut out, environment);
     }
-    if modules.is_empty() {
+    if sections.is_empty() {
         out.push_str("</code-mode>");
         return out;
     }
     out.push_str("  <tools-package>\n");
-    let end = "  </tools-package>\n</code-mode>";
-    let hint = hint(search);
     let room = options
         .budget_chars
-        .saturating_sub(out.chars().count() + end.len());
-    push_tools(&mut out, modules, room, &hint);
-    out.push_str(end);
+        .saturating_sub(out.chars().count() + END.len());
+    push_tools(&mut out, sections, room, &hint(search));
+    out.push_str(END);
     out
 }
 
@@ -54,61 +66,85 @@ fn hint(search: Option<&str>) -> String {
     }
 }
 
-fn push_tools(out: &mut String, modules: &[&Module], room: usize, hint: &str) {
-    let lengths: Vec<_> = modules.iter().map(|module| lengths(module)).collect();
-    let full: usize = lengths.iter().map(|lengths| lengths[3]).sum();
-    if full <= room {
-        for module in modules {
-            push_section(out, module, Detail::Full);
+fn push_tools(out: &mut String, sections: &[Section<'_>], room: usize, hint: &str) {
+    let lengths: Vec<_> = sections.iter().map(lengths).collect();
+    let full: Option<usize> = lengths.iter().map(|lengths| lengths[3]).sum();
+    if full.is_some_and(|full| full <= room) {
+        for section in sections {
+            push_section(out, section, Detail::Full);
         }
         return;
     }
     let rest = "Not everything fits here. ";
     let note = rest.len() + hint.chars().count();
     let Some(details) = fit(&lengths, room.saturating_sub(note)) else {
-        let tools: usize = modules.iter().map(|module| module.tools.len()).sum();
+        let tools: usize = sections.iter().map(|section| section.names.len()).sum();
         // Writing to a `String` cannot fail.
         let _ = write!(out, "{tools} functions are too many to list here. {hint}");
         return;
     };
-    for (module, detail) in modules.iter().zip(&details) {
-        push_section(out, module, *detail);
+    for (section, detail) in sections.iter().zip(&details) {
+        push_section(out, section, *detail);
     }
     out.push_str(rest);
     out.push_str(hint);
 }
 
-fn heading(module: &Module) -> String {
-    match &module.namespace {
-        Some(namespace) => format!("# tools.{namespace}"),
-        None => "# tools".to_owned(),
+fn push_module(out: &mut String, section: &Section<'_>) {
+    out.push_str("tools");
+    if let Some(namespace) = section.namespace {
+        out.push('.');
+        out.push_str(namespace);
     }
 }
 
-fn pointer(module: &Module) -> String {
-    format!("{}: {} functions\n", heading(module), module.tools.len())
+fn push_section(out: &mut String, section: &Section<'_>, detail: Detail) {
+    out.push_str("# ");
+    push_module(out, section);
+    match (detail, section.summary) {
+        (Detail::Full, Some(summary)) => {
+            out.push('\n');
+            out.push_str(&summary.full);
+        }
+        (Detail::Brief, Some(summary)) => {
+            out.push('\n');
+            out.push_str(&summary.brief);
+        }
+        (Detail::Names, _) => {
+            out.push_str("\nfrom ");
+            push_module(out, section);
+            out.push_str(" import ");
+            for (index, name) in section.names.iter().enumerate() {
+                if index > 0 {
+                    out.push_str(", ");
+                }
+                out.push_str(name);
+            }
+            out.push('\n');
+        }
+        _ => {
+            let count = section.names.len();
+            let noun = if count == 1 { "function" } else { "functions" };
+            // Writing to a `String` cannot fail.
+            let _ = writeln!(out, ": {count} {noun}");
+        }
+    }
 }
 
-fn push_section(out: &mut String, module: &Module, detail: Detail) {
-    if detail == Detail::Pointer {
-        out.push_str(&pointer(module));
-        return;
-    }
-    out.push_str(&heading(module));
-    out.push('\n');
-    match detail {
-        Detail::Full => out.push_str(&module.full),
-        Detail::Brief => out.push_str(&module.brief),
-        Detail::Pointer | Detail::Names => out.push_str(&module.imports),
-    }
-}
-
-fn lengths(module: &Module) -> Lengths {
-    let heading = heading(module).len() + 1;
+fn lengths(section: &Section<'_>) -> Lengths {
+    let written = |detail| {
+        let mut out = String::new();
+        push_section(&mut out, section, detail);
+        // Names are ASCII.
+        out.len()
+    };
+    let mut heading = String::from("# \n");
+    push_module(&mut heading, section);
+    let shown = |chars: fn(&Summary) -> usize| Some(heading.len() + chars(section.summary?));
     [
-        pointer(module).len(),
-        heading + module.imports.len(),
-        heading + module.brief_chars,
-        heading + module.full_chars,
+        Some(written(Detail::Pointer)),
+        Some(written(Detail::Names)),
+        shown(|summary| summary.brief_chars),
+        shown(|summary| summary.full_chars),
     ]
 }

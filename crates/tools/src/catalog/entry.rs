@@ -1,9 +1,12 @@
 //! One tool, or one type, as a model reads it.
 
+use std::ops::Range;
+
 use crate::{
-    module::{Dialect, NamedType, Shape, TypeNames, Types, push_limits, push_notes, push_type},
-    names::{is_identifier, parameter_ident},
-    schema::{DefKind, Extras, Field, Param, Ty},
+    module::{Dialect, Shape, TypeNames, push_description, push_limits, push_type},
+    names::{MAX_NAME_CHARS, is_identifier, parameter_ident},
+    provider::ToolSpec,
+    schema::{DefKind, Extras, Field, Param, Ty, TypeDef},
     text::{clip, first_sentence, push_line, push_repr, push_value},
 };
 
@@ -22,42 +25,50 @@ const MAX_DEFINITION_BYTES: usize = 1_000;
 /// Bytes of all that is said of one tool; past it, its parameters are not described.
 const MAX_ENTRY_BYTES: usize = 4_000;
 
-/// A tool's lines in the catalog.
-#[derive(Debug)]
-pub(crate) struct Entry {
-    /// Signature, description and parameters, each line ended.
-    pub(crate) full: String,
-    /// Bytes of the signature in `full`, without its line end.
-    pub(crate) signature: usize,
-    /// Signature and first sentence.
-    pub(crate) brief: String,
+/// Appends the lines of a tool: to `full` all that is said of it, to `brief` its signature and
+/// first sentence. Returns where its signature stands in `full`.
+pub(crate) fn push_entry(
+    (full, brief): (&mut String, &mut String),
+    shape: &Shape<'_>,
+    names: TypeNames<'_>,
+) -> Range<usize> {
+    let description = shape.tool.spec.description.as_str();
+    let start = full.len();
+    push_signature(full, shape, names);
+    let signature = start..full.len();
+    full.push('\n');
+    brief.push_str(&full[start..]);
+    push_text(brief, first_sentence(description), MAX_SENTENCE_CHARS);
+    push_text(full, description, MAX_DESCRIPTION_CHARS);
+    let described = full.len();
+    for param in &shape.parameters.list {
+        push_parameter_notes(full, param);
+    }
+    if full.len() - start > MAX_ENTRY_BYTES {
+        full.truncate(described);
+    }
+    signature
 }
 
-impl Entry {
-    /// Writes the lines of the tool at `index`.
-    pub(crate) fn of(index: usize, shape: &Shape<'_>, types: &Types<'_, '_>) -> Self {
-        let names = types.names(index);
-        let description = shape.tool.spec.description.as_str();
-        let mut full = String::with_capacity(256);
-        push_signature(&mut full, shape, names);
-        let signature = full.len();
-        full.push('\n');
-        let mut brief = full.clone();
-        push_text(&mut brief, first_sentence(description), MAX_SENTENCE_CHARS);
-        push_text(&mut full, description, MAX_DESCRIPTION_CHARS);
-        let described = full.len();
-        for param in &shape.parameters.list {
-            push_parameter_notes(&mut full, param);
-        }
-        if full.len() > MAX_ENTRY_BYTES {
-            full.truncate(described);
-        }
-        Self {
-            full,
-            signature,
-            brief,
-        }
-    }
+/// A length that the signature of `spec`, called `attribute`, has at least, in bytes. Reads no more than the
+/// names of its parameters.
+pub(crate) fn least_bytes(attribute: &str, spec: &ToolSpec) -> usize {
+    let properties = spec.input_schema.get("properties");
+    let properties = properties.and_then(serde_json::Value::as_object);
+    let named = properties.into_iter().flat_map(|map| map.keys());
+    let parameters: usize = named
+        .map(|key| {
+            // Characters that cannot stand in a name go at its ends, and a long one is cut.
+            let is_kept = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+            let bytes = key.as_bytes();
+            if is_kept(bytes.first()) && is_kept(bytes.last()) {
+                key.chars().count().min(MAX_NAME_CHARS)
+            } else {
+                1
+            }
+        })
+        .sum();
+    "def ()".len() + attribute.len() + parameters.min(MAX_SIGNATURE_BYTES)
 }
 
 fn push_text(out: &mut String, text: &str, max: usize) {
@@ -128,7 +139,7 @@ fn push_parameter(out: &mut String, param: &Param<'_>, names: TypeNames<'_>) {
     let equals = if typed { " = " } else { "=" };
     let mut literal = String::new();
     match default {
-        Some(default) if push_value(&mut literal, default, MAX_DEFAULT_BYTES, '\'') => {
+        Some(default) if push_value(&mut literal, default, MAX_DEFAULT_BYTES, b'\'') => {
             out.push_str(equals);
             out.push_str(&literal);
         }
@@ -153,9 +164,7 @@ fn push_parameter_notes(out: &mut String, param: &Param<'_>) {
     out.push_str(": ");
     let before = out.len();
     if text.is_some() {
-        let mut notes = param.notes.clone();
-        notes.default = None;
-        push_notes(out, &notes, MAX_PARAMETER_CHARS);
+        push_description(out, &param.notes, MAX_PARAMETER_CHARS);
     } else {
         push_limits(out, &param.notes);
     }
@@ -179,36 +188,35 @@ fn push_parameter_notes(out: &mut String, param: &Param<'_>) {
 
 /// Whether the name that is sent cannot be guessed from the one in the signature.
 fn is_odd_name(param: &Param<'_>) -> bool {
-    param.name != param.wire
+    param.renamed
         && (parameter_ident(param.wire) != param.name
             || !param.wire.bytes().any(|byte| byte.is_ascii_alphanumeric()))
 }
 
 /// Whether a description is more than the name again: "The owner" says nothing of `owner`.
 fn says_more(text: &str, name: &str) -> bool {
-    let words = |text: &str| {
-        let mut out = String::new();
-        for word in text.split(|c: char| !c.is_alphanumeric()) {
-            if !matches!(
-                word,
-                "" | "the" | "The" | "a" | "A" | "an" | "An" | "of" | "to"
-            ) {
-                out.extend(word.chars().flat_map(char::to_lowercase));
-            }
-        }
-        out
-    };
     // Longer texts say something else, whatever it is.
-    text.len() > 2 * name.len() + 8 || words(text) != words(name)
+    text.len() > 2 * name.len() + 8 || !letters(text).eq(letters(name))
+}
+
+/// The letters and digits of all words that carry meaning, in lower case.
+fn letters(text: &str) -> impl Iterator<Item = char> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !matches!(*word, "the" | "The" | "a" | "A" | "an" | "An" | "of" | "to"))
+        .flat_map(|word| word.chars().flat_map(char::to_lowercase))
 }
 
 /// Appends what a named type is, as `Issue = {id: int, note?: str}`.
-pub(crate) fn push_definition(out: &mut String, named: &NamedType<'_, '_>, types: &Types<'_, '_>) {
-    let names = types.names(named.tool);
+pub(crate) fn push_definition(
+    out: &mut String,
+    name: &str,
+    def: &TypeDef<'_>,
+    names: TypeNames<'_>,
+) {
     let start = out.len();
-    out.push_str(&named.name);
+    out.push_str(name);
     out.push_str(" = ");
-    let fields = match &named.def.kind {
+    let fields = match &def.kind {
         DefKind::Alias(ty) => return push_type(out, ty, names, Dialect::Catalog),
         DefKind::Object(fields) => fields,
     };

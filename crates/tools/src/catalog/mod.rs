@@ -6,6 +6,6 @@ mod environment;
 mod fit;
 mod options;
 
-pub(crate) use block::render as render_block;
-pub(crate) use entry::{Entry, push_definition};
+pub(crate) use block::{Section, render as render_block};
+pub(crate) use entry::{least_bytes, push_definition, push_entry};
 pub use options::{CatalogOptions, Environment};

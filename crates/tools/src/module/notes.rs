@@ -1,9 +1,11 @@
 //! What a schema says beside the type, in a few words.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use crate::{
-    schema::Notes,
+    schema::{Limit, Notes},
     text::{clip, push_line, push_repr, push_value},
 };
 
@@ -21,23 +23,16 @@ pub(crate) fn has_notes(notes: &Notes<'_>) -> bool {
 
 /// Appends description, limits and default as one line; the description is cut at `max` characters.
 pub(crate) fn push_notes(out: &mut String, notes: &Notes<'_>, max: usize) {
-    let start = out.len();
-    if let Some(text) = notes.text {
-        let (shown, more) = clip(text, max);
-        push_line(out, shown);
-        if more > 0 {
-            out.push('…');
-        }
-    }
-    let mut list = List::new(out, start);
-    push_limits_to(&mut list, &notes.limits);
+    let mut list = describe(out, notes, max);
     if let Some(default) = notes.default {
-        let mut text = String::new();
-        if push_value(&mut text, default, MAX_DEFAULT_BYTES, '\'') {
-            list.item(&["default ", &text]);
-        }
+        list.value("default ", default, MAX_DEFAULT_BYTES);
     }
     list.end();
+}
+
+/// Appends description and limits as one line.
+pub(crate) fn push_description(out: &mut String, notes: &Notes<'_>, max: usize) {
+    describe(out, notes, max).end();
 }
 
 /// Appends the limits alone.
@@ -48,6 +43,20 @@ pub(crate) fn push_limits(out: &mut String, notes: &Notes<'_>) {
     list.end();
 }
 
+fn describe<'o>(out: &'o mut String, notes: &Notes<'_>, max: usize) -> List<'o> {
+    let start = out.len();
+    if let Some(text) = notes.text {
+        let (shown, more) = clip(text, max);
+        push_line(out, shown);
+        if more > 0 {
+            out.push('…');
+        }
+    }
+    let mut list = List::new(out, start);
+    push_limits_to(&mut list, &notes.limits);
+    list
+}
+
 /// A list that is in brackets if it stands behind something.
 struct List<'o> {
     out: &'o mut String,
@@ -56,7 +65,7 @@ struct List<'o> {
     state: State,
 }
 
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Empty,
     /// Behind a description.
@@ -74,7 +83,8 @@ impl<'o> List<'o> {
         }
     }
 
-    fn item(&mut self, parts: &[&str]) {
+    /// Adds an item that begins with `words`.
+    fn item(&mut self, words: &str) {
         let before = match self.state {
             State::Empty if self.out.len() > self.start => {
                 self.state = State::Bracketed;
@@ -87,9 +97,19 @@ impl<'o> List<'o> {
             State::Bracketed | State::Bare => ", ",
         };
         self.out.push_str(before);
-        for part in parts {
-            self.out.push_str(part);
+        self.out.push_str(words);
+    }
+
+    /// Adds a value, unless it is longer than `max` bytes.
+    fn value(&mut self, words: &str, value: &Value, max: usize) -> bool {
+        let (end, state) = (self.out.len(), self.state);
+        self.item(words);
+        let fits = push_value(self.out, value, max, b'\'');
+        if !fits {
+            self.out.truncate(end);
+            self.state = state;
         }
+        fits
     }
 
     fn end(self) {
@@ -99,102 +119,111 @@ impl<'o> List<'o> {
     }
 }
 
-fn push_limits_to(list: &mut List<'_>, limits: &[(&'static str, &Value)]) {
+fn push_limits_to(list: &mut List<'_>, limits: &[(Limit, &Value)]) {
     if limits.is_empty() {
         return;
     }
-    let get = |name: &str| {
-        let found = limits.iter().find(|(key, _)| *key == name);
+    let get = |limit: Limit| {
+        let found = limits.iter().find(|(known, _)| *known == limit);
         found.map(|(_, value)| *value)
     };
-    let text = |name: &str| get(name).and_then(short);
-    for name in ["format", "contentEncoding", "contentMediaType"] {
-        if let Some(text) = text(name) {
-            list.item(&[&text]);
-        }
-    }
-    range(list, text("minimum"), text("maximum"), "");
-    if let Some(bound) = text("exclusiveMinimum") {
-        list.item(&["more than ", &bound]);
-    }
-    if let Some(bound) = text("exclusiveMaximum") {
-        list.item(&["less than ", &bound]);
-    }
-    range(list, text("minLength"), text("maxLength"), " character");
-    range(list, text("minItems"), text("maxItems"), " item");
-    range(list, text("minProperties"), text("maxProperties"), " key");
-    if let Some(step) = text("multipleOf") {
-        list.item(&["multiple of ", &step]);
-    }
-    if let Some(pattern) = text("pattern") {
-        list.item(&["matches ", &pattern]);
-    }
-    for (name, words) in [
-        ("uniqueItems", "no repeats"),
-        ("deprecated", "deprecated"),
-        ("readOnly", "read-only"),
-        ("writeOnly", "write-only"),
+    let bound = |limit: Limit| get(limit).filter(|value| is_short(value));
+    for (limit, words) in [
+        (Limit::Format, ""),
+        (Limit::ContentEncoding, ""),
+        (Limit::ContentMediaType, ""),
+        (Limit::ExclusiveMinimum, "more than "),
+        (Limit::ExclusiveMaximum, "less than "),
+        (Limit::MultipleOf, "multiple of "),
+        (Limit::Pattern, "matches "),
     ] {
-        if get(name) == Some(&Value::Bool(true)) {
-            list.item(&[words]);
+        if let Some(value) = bound(limit) {
+            list.item(words);
+            push_short(list.out, value);
         }
     }
-    let examples = get("examples").and_then(Value::as_array);
+    for (min, max, unit) in [
+        (Limit::Minimum, Limit::Maximum, ""),
+        (Limit::MinLength, Limit::MaxLength, " character"),
+        (Limit::MinItems, Limit::MaxItems, " item"),
+        (Limit::MinProperties, Limit::MaxProperties, " key"),
+    ] {
+        push_range(list, bound(min), bound(max), unit);
+    }
+    for (limit, words) in [
+        (Limit::UniqueItems, "no repeats"),
+        (Limit::Deprecated, "deprecated"),
+        (Limit::ReadOnly, "read-only"),
+        (Limit::WriteOnly, "write-only"),
+    ] {
+        if get(limit) == Some(&Value::Bool(true)) {
+            list.item(words);
+        }
+    }
+    let examples = get(Limit::Examples).and_then(Value::as_array);
     let examples = examples.map_or(&[][..], Vec::as_slice).iter();
-    let mut before = "for example ";
-    for example in get("example")
+    let mut words = "for example ";
+    for example in get(Limit::Example)
         .into_iter()
         .chain(examples)
         .take(MAX_EXAMPLES)
     {
-        let mut text = String::new();
-        if push_value(&mut text, example, MAX_LIMIT_CHARS, '\'') {
-            list.item(&[before, &text]);
-            before = "";
+        if list.value(words, example, MAX_LIMIT_CHARS) {
+            words = "";
         }
     }
 }
 
-fn range(list: &mut List<'_>, min: Option<String>, max: Option<String>, unit: &str) {
-    let last = max.as_deref().or(min.as_deref());
-    let plural = if unit.is_empty() || last == Some("1") {
-        ""
-    } else {
-        "s"
+fn push_range(list: &mut List<'_>, min: Option<&Value>, max: Option<&Value>, unit: &str) {
+    let Some(last) = max.or(min) else {
+        return;
     };
-    match (&min, &max) {
-        (Some(min), Some(max)) => list.item(&[min, " to ", max, unit, plural]),
-        (Some(min), None) => list.item(&["at least ", min, unit, plural]),
-        (None, Some(max)) => list.item(&["at most ", max, unit, plural]),
-        (None, None) => {}
+    match (min, max) {
+        (Some(min), Some(_)) => {
+            list.item("");
+            push_short(list.out, min);
+            list.out.push_str(" to ");
+        }
+        (Some(_), None) => list.item("at least "),
+        _ => list.item("at most "),
+    }
+    push_short(list.out, last);
+    list.out.push_str(unit);
+    if !unit.is_empty() && last.as_u64() != Some(1) {
+        list.out.push('s');
     }
 }
 
-/// A number as it is, a string as a line; anything else is no limit.
-fn short(value: &Value) -> Option<String> {
-    let mut out = String::new();
+/// Whether a limit is one that can be shown.
+fn is_short(value: &Value) -> bool {
     match value {
-        Value::Number(number) => match number.as_f64() {
+        Value::Number(_) => true,
+        Value::String(text) => text.len() <= MAX_LIMIT_CHARS,
+        _ => false,
+    }
+}
+
+/// Appends a number as it is, a word such as `date-time` without quotes, any other string with them.
+fn push_short(out: &mut String, value: &Value) {
+    match value {
+        Value::Number(number) => {
+            // Writing to a `String` cannot fail.
+            let _ = write!(out, "{number}");
             // Some servers widen integers to floats.
-            Some(float) if float.fract() == 0.0 && float.abs() < 1e15 => {
-                out = format!("{float:.0}");
-            }
-            _ => out = number.to_string(),
-        },
-        Value::String(text) if text.len() <= MAX_LIMIT_CHARS => {
-            push_repr(&mut out, text);
-            // Words such as `date-time` need no quotes.
-            if text
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"-/+.".contains(&byte))
-            {
-                out.clear();
-                out.push_str(text);
+            if number.is_f64() && out.ends_with(".0") {
+                out.truncate(out.len() - 2);
             }
         }
-        _ => return None,
+        Value::String(text) => {
+            let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-/+.".contains(&byte);
+            if text.bytes().all(is_word) {
+                out.push_str(text);
+            } else {
+                push_repr(out, text);
+            }
+        }
+        _ => {}
     }
-    Some(out)
 }
 
 #[cfg(test)]
@@ -211,18 +240,18 @@ mod tests {
             text: Some("How\nmany."),
             default: Some(&default),
             limits: vec![
-                ("minimum", &one),
-                ("maximum", &ten),
-                ("pattern", &pattern),
-                ("format", &format),
-                ("maxLength", &ten),
+                (Limit::Minimum, &one),
+                (Limit::Maximum, &ten),
+                (Limit::Pattern, &pattern),
+                (Limit::Format, &format),
+                (Limit::MaxLength, &ten),
             ],
         };
         let mut out = String::new();
         push_notes(&mut out, &notes, 100);
         assert_eq!(
             out,
-            "How many. (uuid, 1 to 10, at most 10 characters, matches '^a b$', default 'x')"
+            "How many. (uuid, matches '^a b$', 1 to 10, at most 10 characters, default 'x')"
         );
     }
 

@@ -1,131 +1,147 @@
 //! Everything that is written about one namespace.
 
-use std::sync::Arc;
+use std::ops::Range;
 
 use super::{
     expr::Shadow,
     shape::{Shape, Tool},
-    types::Types,
+    types::{TypeNames, Types},
 };
 use crate::{
-    catalog::{Entry, push_definition},
+    catalog::{push_definition, push_entry},
+    schema::TypeDef,
     stub::{package_source, push_all, push_function, push_preamble, push_type_block},
 };
 
 /// Types of one tool that the catalog defines; the stub has them all.
 const MAX_TYPES_SHOWN: usize = 24;
 
-/// The texts of a namespace, or of the package's own tools.
+/// The Python module of a namespace, or of the package itself.
 #[derive(Debug)]
-pub(crate) struct Module {
-    /// Its name; `None` for the package itself.
-    pub(crate) namespace: Option<Box<str>>,
-    /// In the order of their names.
-    pub(crate) tools: Vec<ToolText>,
-    /// The Python source of its module.
-    pub(crate) source: Arc<str>,
-    /// The line that imports all its functions.
-    pub(crate) imports: String,
+pub(crate) struct Stub {
+    /// Its source.
+    pub(crate) source: String,
+    /// What is wrong with the schemas of its tools, by their places.
+    pub(crate) problems: Vec<(usize, String)>,
+}
+
+/// What the catalog says of a namespace.
+#[derive(Debug)]
+pub(crate) struct Summary {
     /// Its functions and types with signatures and first sentences.
     pub(crate) brief: String,
     pub(crate) brief_chars: usize,
     /// Its functions and types with all that is said of them.
     pub(crate) full: String,
     pub(crate) full_chars: usize,
+    /// Where the signature of each tool stands in `full`.
+    pub(crate) signatures: Vec<Range<usize>>,
 }
 
-/// What was found out about one tool while its namespace was rendered.
-#[derive(Debug)]
-pub(crate) struct ToolText {
-    /// Where its signature stands in [`Module::full`].
-    pub(crate) signature: std::ops::Range<usize>,
-    /// What is wrong with its schemas.
-    pub(crate) problem: Option<Box<str>>,
+/// Functions written with the names that their types should have: all but few of them are right, and a
+/// tool's schemas are looked at only once, while they are at hand.
+struct Drafts<'a> {
+    text: String,
+    /// Where each tool's function stands in `text`.
+    functions: Vec<Range<usize>>,
+    types: Vec<Vec<TypeDef<'a>>>,
+    problems: Vec<(usize, String)>,
 }
 
-/// Renders a namespace; `tools` come in the order of their names. `namespaces` are those that the package
-/// itself tells of.
-pub(crate) fn render(namespace: Option<&str>, tools: &[Tool<'_>], namespaces: &[&str]) -> Module {
-    let shapes: Vec<_> = tools.iter().map(|tool| Shape::read(*tool)).collect();
-    let types = Types::of(&shapes);
+impl<'a> Drafts<'a> {
+    fn of(tools: &[Tool<'a>], shadow: Shadow) -> Self {
+        let mut drafts = Self {
+            text: String::with_capacity(tools.len() * 1_000),
+            functions: Vec::with_capacity(tools.len()),
+            types: Vec::with_capacity(tools.len()),
+            problems: Vec::new(),
+        };
+        for (index, tool) in tools.iter().enumerate() {
+            let shape = Shape::read(*tool);
+            let start = drafts.text.len();
+            let names = TypeNames::Base(&shape.types);
+            push_function(&mut drafts.text, &shape, names, shadow);
+            drafts.functions.push(start..drafts.text.len());
+            drafts.types.push(shape.types);
+            drafts
+                .problems
+                .extend(shape.problem.map(|text| (index, text)));
+        }
+        drafts
+    }
+}
+
+/// Renders the module of a namespace; `tools` come in the order of their names. `namespaces` are those that
+/// the package itself tells of.
+pub(crate) fn stub(namespace: Option<&str>, tools: &[Tool<'_>], namespaces: &[&str]) -> Stub {
     let mut shadow = Shadow::default();
     for tool in tools {
         shadow.add(tool.attribute);
     }
-    let source = source(namespace, &shapes, &types, shadow, namespaces);
-    let mut module = Module {
-        namespace: namespace.map(Into::into),
-        tools: Vec::with_capacity(tools.len()),
-        source: source.into(),
-        imports: imports(namespace, tools),
-        brief: String::new(),
-        brief_chars: 0,
-        full: String::new(),
-        full_chars: 0,
-    };
-    for (index, shape) in shapes.iter().enumerate() {
-        let entry = Entry::of(index, shape, &types);
-        let start = module.full.len();
-        module.full.push_str(&entry.full);
-        module.brief.push_str(&entry.brief);
-        module.tools.push(ToolText {
-            signature: start..start + entry.signature,
-            problem: shape.problem.as_deref().map(Into::into),
-        });
-    }
-    let mut line = String::new();
-    for named in &types.list {
-        if named.place >= MAX_TYPES_SHOWN {
-            continue;
-        }
-        line.clear();
-        push_definition(&mut line, named, &types);
-        line.push('\n');
-        module.full.push_str(&line);
-        module.brief.push_str(&line);
-    }
-    module.brief_chars = module.brief.chars().count();
-    module.full_chars = module.full.chars().count();
-    module
-}
-
-fn imports(namespace: Option<&str>, tools: &[Tool<'_>]) -> String {
-    let mut out = String::from("from tools");
+    let drafts = Drafts::of(tools, shadow);
+    let types = Types::of(&drafts.types);
+    let attributes = || tools.iter().map(|tool| tool.attribute);
+    let mut source = String::with_capacity(2_000 + drafts.text.len() + drafts.text.len() / 4);
     if let Some(namespace) = namespace {
-        out.push('.');
-        out.push_str(namespace);
+        push_preamble(&mut source, namespace, attributes());
+    }
+    for named in &types.list {
+        source.push_str("\n\n");
+        let names = types.names(named.tool, &drafts.types[named.tool]);
+        push_type_block(&mut source, named, names, &types, shadow);
     }
     for (index, tool) in tools.iter().enumerate() {
-        out.push_str(if index == 0 { " import " } else { ", " });
-        out.push_str(tool.attribute);
-    }
-    out.push('\n');
-    out
-}
-
-fn source(
-    namespace: Option<&str>,
-    shapes: &[Shape<'_>],
-    types: &Types<'_, '_>,
-    shadow: Shadow,
-    namespaces: &[&str],
-) -> String {
-    let names = || shapes.iter().map(|shape| shape.tool.attribute);
-    let mut out = String::with_capacity(1_000 + shapes.len() * 900);
-    if let Some(namespace) = namespace {
-        push_preamble(&mut out, namespace, names());
-    }
-    for named in &types.list {
-        out.push_str("\n\n");
-        push_type_block(&mut out, named, types, shadow);
-    }
-    for (index, shape) in shapes.iter().enumerate() {
-        out.push_str("\n\n");
-        push_function(&mut out, index, shape, types, shadow);
+        source.push_str("\n\n");
+        if types.is_renamed(index) {
+            let shape = Shape::read(*tool);
+            let names = types.names(index, &shape.types);
+            push_function(&mut source, &shape, names, shadow);
+        } else {
+            source.push_str(&drafts.text[drafts.functions[index].clone()]);
+        }
     }
     if namespace.is_none() {
-        return package_source(&out, namespaces.iter().copied(), names());
+        source = package_source(&source, namespaces.iter().copied(), attributes());
+    } else {
+        push_all(&mut source, attributes());
     }
-    push_all(&mut out, names());
-    out
+    Stub {
+        source,
+        problems: drafts.problems,
+    }
+}
+
+/// Renders what the catalog says of a namespace.
+pub(crate) fn summary(tools: &[Tool<'_>]) -> Summary {
+    let mut shapes: Vec<_> = tools.iter().map(|tool| Shape::read(*tool)).collect();
+    let defs: Vec<_> = shapes
+        .iter_mut()
+        .map(|shape| std::mem::take(&mut shape.types))
+        .collect();
+    let types = Types::of(&defs);
+    let (mut full, mut brief) = (String::new(), String::new());
+    let signatures = shapes
+        .iter()
+        .enumerate()
+        .map(|(index, shape)| {
+            let names = types.names(index, &defs[index]);
+            push_entry((&mut full, &mut brief), shape, names)
+        })
+        .collect();
+    for named in &types.list {
+        if named.place < MAX_TYPES_SHOWN {
+            let start = full.len();
+            let names = types.names(named.tool, &defs[named.tool]);
+            push_definition(&mut full, &named.name, named.def, names);
+            full.push('\n');
+            brief.push_str(&full[start..]);
+        }
+    }
+    Summary {
+        brief_chars: brief.chars().count(),
+        brief,
+        full_chars: full.chars().count(),
+        full,
+        signatures,
+    }
 }

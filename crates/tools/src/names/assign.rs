@@ -47,6 +47,7 @@ pub(crate) fn assign<'a>(candidates: &[Candidate<'a>]) -> Vec<Cow<'a, str>> {
     let mut order: Vec<usize> = (0..candidates.len()).collect();
     order.sort_unstable_by(|&a, &b| compare(&candidates[a], &candidates[b]));
     let mut names = vec![Cow::Borrowed(""); candidates.len()];
+    let mut any_suffixed = false;
     for group in order.chunk_by(|&a, &b| candidates[a].ident == candidates[b].ident) {
         let (keeper, others) = match group {
             [only] => (Some(only), &[][..]),
@@ -54,14 +55,20 @@ pub(crate) fn assign<'a>(candidates: &[Candidate<'a>]) -> Vec<Cow<'a, str>> {
             all => (None, all),
         };
         if let Some(&keeper) = keeper {
-            names[keeper] = candidates[keeper].ident.clone();
+            names[keeper].clone_from(&candidates[keeper].ident);
         }
+        if others.is_empty() {
+            continue;
+        }
+        any_suffixed = true;
         let len = shortest_free(candidates, &order, others);
         for &other in others {
             names[other] = Cow::Owned(suffixed(&candidates[other], len));
         }
     }
-    lengthen_equal(candidates, &mut names);
+    if any_suffixed {
+        lengthen_equal(candidates, &mut names);
+    }
     names
 }
 

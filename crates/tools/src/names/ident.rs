@@ -11,16 +11,28 @@ pub(crate) const MAX_NAME_CHARS: usize = 96;
 /// Characters of the hash that a cut name ends in.
 const CUT_SUFFIX_CHARS: usize = 8;
 
-/// Python's reserved words, sorted. Soft keywords (`match`, `type`, …) are ordinary names.
-const KEYWORDS: [&str; 35] = [
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
-    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
-    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
-    "with", "yield",
-];
-
+/// Whether `name` is one of Python's reserved words. Soft keywords (`match`, `type`, …) are ordinary names.
 fn is_keyword(name: &str) -> bool {
-    KEYWORDS.binary_search(&name).is_ok()
+    // By length: nearly every name is told apart without looking at it.
+    match name.len() {
+        2 => matches!(name, "as" | "if" | "in" | "is" | "or"),
+        3 => matches!(name, "and" | "def" | "del" | "for" | "not" | "try"),
+        4 => matches!(
+            name,
+            "None" | "True" | "elif" | "else" | "from" | "pass" | "with"
+        ),
+        5 => matches!(
+            name,
+            "False" | "async" | "await" | "break" | "class" | "raise" | "while" | "yield"
+        ),
+        6 => matches!(
+            name,
+            "assert" | "except" | "global" | "import" | "lambda" | "return"
+        ),
+        7 => name == "finally",
+        8 => matches!(name, "continue" | "nonlocal"),
+        _ => false,
+    }
 }
 
 /// Whether `name` is an ASCII identifier and no keyword.

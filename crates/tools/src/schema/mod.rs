@@ -1,5 +1,7 @@
 //! JSON Schema, as servers really write it, turned into Python types. Bounded: no schema can make it run away.
 
+mod few;
+mod leaf;
 mod limits;
 mod node;
 mod object;
@@ -12,4 +14,4 @@ mod union;
 
 pub(crate) use params::{Extras, Param, Parameters};
 pub(crate) use reader::Reader;
-pub(crate) use ty::{DefKind, Field, Lit, Notes, Ty, TypeDef, TypeId};
+pub(crate) use ty::{DefKind, Field, Limit, Lit, Notes, Ty, TypeDef, TypeId};

@@ -3,28 +3,33 @@
 use serde_json::{Map, Value};
 
 use super::{
+    few::Few,
     limits::{KEYS_PER_VISIT, MAX_HOPS},
     reader::{Reader, is_type_name},
-    ty::Notes,
+    ty::{Limit, Notes},
 };
 
 /// What applies to one value. Where two parts say the same keyword, the outer one wins; properties,
 /// requirements and alternatives add up.
 #[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a keyword that is there or not"
+)]
 pub(super) struct Node<'a> {
     pub(super) types: Option<&'a Value>,
     pub(super) nullable: bool,
     pub(super) values: Option<&'a [Value]>,
     pub(super) constant: Option<&'a Value>,
-    pub(super) properties: Vec<&'a Map<String, Value>>,
-    pub(super) required: Vec<&'a [Value]>,
+    pub(super) properties: Few<&'a Map<String, Value>>,
+    pub(super) required: Few<&'a [Value]>,
     /// `required: true` in a property itself, as drafts before the fourth had it.
     pub(super) insists: bool,
     pub(super) additional: Option<&'a Value>,
     pub(super) patterns: Option<&'a Map<String, Value>>,
     pub(super) items: Option<&'a Value>,
     pub(super) prefix: Option<&'a [Value]>,
-    pub(super) unions: Vec<&'a [Value]>,
+    pub(super) unions: Few<&'a [Value]>,
     pub(super) discriminator: Option<&'a Map<String, Value>>,
     pub(super) title: Option<&'a str>,
     pub(super) notes: Notes<'a>,
@@ -133,7 +138,11 @@ impl<'a> Reader<'a> {
             "patternProperties" => set(&mut node.patterns, value.as_object()),
             "items" => set(&mut node.items, Some(value)),
             "prefixItems" | "prefix_items" => set(&mut node.prefix, list(value)),
-            "anyOf" | "oneOf" | "any_of" | "one_of" => node.unions.extend(list(value)),
+            "anyOf" | "oneOf" | "any_of" | "one_of" => {
+                if let Some(members) = list(value) {
+                    node.unions.push(members);
+                }
+            }
             "discriminator" => set(&mut node.discriminator, value.as_object()),
             "if" | "then" | "else" | "dependentSchemas" => node.conditional = true,
             "title" => {
@@ -169,7 +178,7 @@ fn list(value: &Value) -> Option<&[Value]> {
         .filter(|items| !items.is_empty())
 }
 
-fn said(value: &Value) -> Option<&str> {
+pub(super) fn said(value: &Value) -> Option<&str> {
     value
         .as_str()
         .map(str::trim)
@@ -178,32 +187,11 @@ fn said(value: &Value) -> Option<&str> {
 
 /// Keeps a limit or a remark that no type can express.
 pub(super) fn limit<'a>(notes: &mut Notes<'a>, key: &str, value: &'a Value) {
-    let name = match key {
-        "format" => "format",
-        "pattern" => "pattern",
-        "minLength" | "min_length" => "minLength",
-        "maxLength" | "max_length" => "maxLength",
-        "minimum" => "minimum",
-        "maximum" => "maximum",
-        "exclusiveMinimum" => "exclusiveMinimum",
-        "exclusiveMaximum" => "exclusiveMaximum",
-        "multipleOf" => "multipleOf",
-        "minItems" | "min_items" => "minItems",
-        "maxItems" | "max_items" => "maxItems",
-        "uniqueItems" => "uniqueItems",
-        "minProperties" | "min_properties" => "minProperties",
-        "maxProperties" | "max_properties" => "maxProperties",
-        "contentEncoding" => "contentEncoding",
-        "contentMediaType" => "contentMediaType",
-        "example" => "example",
-        "examples" => "examples",
-        "deprecated" => "deprecated",
-        "readOnly" => "readOnly",
-        "writeOnly" => "writeOnly",
-        _ => return,
+    let Some(limit) = Limit::of(key) else {
+        return;
     };
-    if !notes.limits.iter().any(|(known, _)| *known == name) {
-        notes.limits.push((name, value));
+    if !notes.limits.iter().any(|(known, _)| *known == limit) {
+        notes.limits.push((limit, value));
     }
 }
 

@@ -96,14 +96,17 @@ impl<'a> Reader<'a> {
 
 /// The declared keys in the order of the alphabet: maps do not keep the order in which they were sent.
 pub(super) fn properties<'a>(node: &Node<'a>) -> Vec<Property<'a>> {
-    let count = node.properties.iter().map(|map| map.len()).sum();
+    let count = node.properties.iter().map(serde_json::Map::len).sum();
     let mut all = Vec::with_capacity(count);
-    for map in &node.properties {
+    for map in node.properties.iter() {
         all.extend(map.iter().map(|(key, schema)| Property {
             key: key.as_str(),
             schema,
             also: Vec::new(),
         }));
+    }
+    if all.is_sorted_by(|a, b| a.key < b.key) {
+        return all;
     }
     // Stable, so that of one key the outer schema stays first.
     all.sort_by(|a, b| a.key.cmp(b.key));
@@ -119,7 +122,7 @@ pub(super) fn properties<'a>(node: &Node<'a>) -> Vec<Property<'a>> {
 
 /// Whether `required` lists `key`.
 pub(super) fn is_required(node: &Node<'_>, key: &str) -> bool {
-    let mut names = node.required.iter().copied().flatten().take(MAX_REQUIRED);
+    let mut names = node.required.iter().flatten().take(MAX_REQUIRED);
     names.any(|name| name.as_str() == Some(key))
 }
 

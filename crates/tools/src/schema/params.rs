@@ -36,6 +36,8 @@ pub(crate) struct Param<'a> {
     pub(crate) name: Cow<'a, str>,
     /// Its type.
     pub(crate) ty: Ty<'a>,
+    /// Whether the two differ.
+    pub(crate) renamed: bool,
     /// Whether it must be given.
     pub(crate) required: bool,
     /// Whether `None` may be sent.
@@ -87,18 +89,18 @@ impl<'a> Reader<'a> {
         if !schema.is_object() || !found.has_properties {
             found.open |= node.additional != Some(&Value::Bool(false));
         }
-        self.to_parameters(&node, found, tool)
+        self.finish_parameters(&node, found, tool)
     }
 
     /// Collects the properties of a union's members: a call uses those of one, so each becomes optional
     /// unless all members require it.
     fn alternatives(&mut self, node: &Node<'a>, found: &mut Found<'a>, hops: usize) {
-        for members in &node.unions {
+        for members in node.unions.iter() {
             if members.iter().all(only_requires) {
                 continue;
             }
             let mut required: Option<Vec<&'a str>> = None;
-            for member in *members {
+            for member in members {
                 let mut inner = Node::default();
                 self.absorb(&mut inner, member, 0);
                 if !describes_object(&inner) {
@@ -108,7 +110,7 @@ impl<'a> Reader<'a> {
                     continue;
                 }
                 found.add(&inner, Some(()));
-                let keys: usize = inner.properties.iter().map(|map| map.len()).sum();
+                let keys: usize = inner.properties.iter().map(serde_json::Map::len).sum();
                 self.visits += 1 + keys / KEYS_PER_VISIT;
                 if self.is_spent() {
                     found.open = true;
@@ -117,7 +119,7 @@ impl<'a> Reader<'a> {
                 if !inner.unions.is_empty() && hops < MAX_HOPS {
                     self.alternatives(&inner, found, hops + 1);
                 }
-                let names = inner.required.iter().copied().flatten();
+                let names = inner.required.iter().flatten();
                 let names: Vec<_> = names.filter_map(Value::as_str).take(MAX_REQUIRED).collect();
                 required = Some(match required {
                     None => names,
@@ -131,7 +133,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn to_parameters(
+    fn finish_parameters(
         &mut self,
         node: &Node<'a>,
         found: Found<'a>,
@@ -151,9 +153,13 @@ impl<'a> Reader<'a> {
             }
             names.is_none() && entry.property.schema != &Value::Bool(false)
         });
-        let is_listed = |key: &str| is_required(node, key) || required.contains(&key);
-        // Stable: the alphabet's order stays within each group.
-        entries.sort_by_cached_key(|entry| !is_listed(entry.property.key));
+        for entry in &mut entries {
+            let key = entry.property.key;
+            entry.is_listed = is_required(node, key) || required.contains(&key);
+        }
+        if entries.len() > MAX_PARAMETERS {
+            entries.sort_by_key(|entry| !entry.is_listed);
+        }
         let mut list = Vec::with_capacity(entries.len().min(MAX_PARAMETERS));
         for entry in &entries {
             let key = entry.property.key;
@@ -167,8 +173,9 @@ impl<'a> Reader<'a> {
                 open = true;
                 continue;
             }
-            list.push(self.parameter(entry, is_listed(key), tool));
+            list.push(self.parameter(entry, tool));
         }
+        // Stable: the alphabet's order stays within each group.
         list.sort_by_key(|param| !param.required);
         give_names(&mut list);
         let extras = match node.additional {
@@ -187,7 +194,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn parameter(&mut self, entry: &Entry<'a>, listed: bool, tool: Hint<'_>) -> Param<'a> {
+    fn parameter(&mut self, entry: &Entry<'a>, tool: Hint<'_>) -> Param<'a> {
         let key = entry.property.key;
         self.level += 1;
         let first = self.property(&entry.property, tool.child(key));
@@ -203,9 +210,10 @@ impl<'a> Reader<'a> {
         Param {
             wire: key,
             name: Cow::Borrowed(key),
+            renamed: false,
             nullable: self.takes_none(&ty, 0),
             ty,
-            required: listed || first.insists,
+            required: entry.is_listed || first.insists,
             notes: first.notes,
         }
     }
@@ -242,6 +250,8 @@ struct Entry<'a> {
     property: Property<'a>,
     /// What alternatives say of the same name.
     other: Vec<&'a Value>,
+    /// Whether `required` names it.
+    is_listed: bool,
 }
 
 impl<'a> Found<'a> {
@@ -249,7 +259,9 @@ impl<'a> Found<'a> {
     fn add(&mut self, node: &Node<'a>, alternative: Option<()>) {
         self.has_properties |= node.has_properties;
         self.open |= node.conditional || node.patterns.is_some();
-        for property in properties(node) {
+        let properties = properties(node);
+        self.entries.reserve(properties.len().min(MAX_CANDIDATES));
+        for property in properties {
             if self.entries.len() == MAX_CANDIDATES {
                 self.open = true;
                 break;
@@ -265,6 +277,7 @@ impl<'a> Found<'a> {
                 None => self.entries.push(Entry {
                     property,
                     other: Vec::new(),
+                    is_listed: false,
                 }),
             }
         }
@@ -303,7 +316,8 @@ fn misplaced_required<'a>(entry: &Entry<'a>) -> Option<&'a [Value]> {
 
 /// Gives every parameter a name in Python; most have one already.
 fn give_names(list: &mut [Param<'_>]) {
-    let is_plain = |param: &Param<'_>| parameter_ident(param.wire) == param.wire;
+    // Borrowed: as it was.
+    let is_plain = |param: &Param<'_>| matches!(parameter_ident(param.wire), Cow::Borrowed(_));
     if list.iter().all(is_plain) {
         return;
     }
@@ -317,6 +331,7 @@ fn give_names(list: &mut [Param<'_>]) {
         })
         .collect();
     for (param, name) in list.iter_mut().zip(assign(&candidates)) {
+        param.renamed = name != param.wire;
         param.name = name;
     }
 }

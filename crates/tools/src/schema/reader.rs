@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{
+    leaf::leaf,
     limits::{MAX_DEPTH, MAX_TYPE_NAME_CHARS, MAX_TYPES, MAX_VISITS},
     node::Node,
     problem::Problems,
@@ -35,7 +36,7 @@ pub(crate) struct Reader<'a> {
 /// What a type is called after if its schema gives it no name: the tool and the keys that lead to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hint<'h> {
-    parent: Option<&'h Hint<'h>>,
+    parent: Option<&'h Self>,
     part: Part<'h>,
 }
 
@@ -48,21 +49,21 @@ enum Part<'h> {
 
 impl<'h> Hint<'h> {
     pub(super) fn root(part: &'h str) -> Self {
-        Hint {
+        Self {
             parent: None,
             part: Part::Word(part),
         }
     }
 
-    pub(super) fn child(&'h self, part: &'h str) -> Hint<'h> {
-        Hint {
+    pub(super) fn child(&'h self, part: &'h str) -> Self {
+        Self {
             parent: Some(self),
             part: Part::Word(part),
         }
     }
 
-    fn item(&'h self) -> Hint<'h> {
-        Hint {
+    fn item(&'h self) -> Self {
+        Self {
             parent: Some(self),
             part: Part::Item,
         }
@@ -180,6 +181,11 @@ impl<'a> Reader<'a> {
 
     /// Reads one schema.
     pub(super) fn convert(&mut self, schema: &'a Value, hint: Hint<'_>) -> Converted<'a> {
+        let plain = schema.as_object().and_then(leaf);
+        if let Some(plain) = plain {
+            self.visits += 1;
+            return plain;
+        }
         let converted = self.deeper(|reader| {
             if let Some(lone) = lone_reference(schema) {
                 let (ty, text) = reader.follow(lone.reference, hint, None);
@@ -345,7 +351,7 @@ impl<'a> Reader<'a> {
 
     /// A name for a type: `title` if it looks like one, else what leads to it.
     pub(super) fn type_name(title: Option<&str>, hint: Hint<'_>) -> String {
-        let mut name = String::new();
+        let mut name = String::with_capacity(32);
         match title.filter(|title| is_type_name(title)) {
             Some(title) => name.push_str(title),
             None => hint.push_to(&mut name),
@@ -424,20 +430,30 @@ fn is_taken(name: &str) -> bool {
 }
 
 /// The type of an enumeration.
-fn values_type(values: &[Value]) -> Ty<'_> {
+pub(super) fn values_type(values: &[Value]) -> Ty<'_> {
     let chars: usize = values.iter().filter_map(Value::as_str).map(str::len).sum();
     let spelled =
         values.len() <= super::limits::MAX_VALUES && chars <= super::limits::MAX_VALUES_CHARS;
+    let mut literals = Vec::new();
     let mut members: Vec<Ty<'_>> = Vec::new();
     for value in values {
+        let literal = match value {
+            Value::Bool(value) => Some(Lit::Bool(*value)),
+            Value::Number(number) if !number.is_f64() => Some(Lit::Int(number)),
+            Value::String(text) => Some(Lit::Str(text)),
+            _ => None,
+        };
+        if let Some(literal) = literal.filter(|_| spelled) {
+            if !literals.contains(&literal) {
+                literals.push(literal);
+            }
+            continue;
+        }
         let member = match value {
             Value::Null => Ty::Null,
-            Value::Bool(value) if spelled => Ty::Literal(vec![Lit::Bool(*value)]),
             Value::Bool(_) => Ty::Bool,
             Value::Number(number) if number.is_f64() => Ty::Float,
-            Value::Number(number) if spelled => Ty::Literal(vec![Lit::Int(number)]),
             Value::Number(_) => Ty::Int,
-            Value::String(text) if spelled => Ty::Literal(vec![Lit::Str(text)]),
             Value::String(_) => Ty::Str,
             Value::Array(_) => Ty::List(Box::new(Ty::Any)),
             Value::Object(_) => Ty::Dict(Box::new(Ty::Any)),
@@ -445,6 +461,13 @@ fn values_type(values: &[Value]) -> Ty<'_> {
         if !members.contains(&member) {
             members.push(member);
         }
+    }
+    if !literals.is_empty() {
+        let literals = Ty::Literal(literals);
+        if members.is_empty() {
+            return literals;
+        }
+        members.push(literals);
     }
     Ty::union(members)
 }

@@ -1,7 +1,5 @@
 //! References: each schema that is referred to becomes a type once, with a name of its own where it needs one.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value};
 
 use super::{
@@ -47,10 +45,14 @@ pub(super) struct LoneReference<'a> {
     pub(super) notes: Notes<'a>,
 }
 
-/// Whether `schema` is only a reference: `$ref`, or an `allOf` of one `$ref`, which is how OpenAPI 3.0 adds
-/// remarks to one.
+/// Whether `schema` is only a reference: `$ref`, or an `allOf` of one `$ref`, to which `OpenAPI` 3.0 can add
+/// remarks.
 pub(super) fn lone_reference(schema: &Value) -> Option<LoneReference<'_>> {
     let map = schema.as_object()?;
+    // Most schemas are no references: they should cost no more than a look at their keys.
+    if !map.keys().any(|key| key.starts_with('$') || key == "allOf") {
+        return None;
+    }
     let mut reference = None;
     let mut nullable = false;
     for (key, value) in map {
@@ -149,35 +151,23 @@ impl<'a> Reader<'a> {
         });
         let named = name.filter(|name| name.bytes().any(|byte| byte.is_ascii_alphanumeric()));
         let own = named.map_or(hint, Hint::root);
-        let ty = self.deeper(|reader| match lone_reference(schema) {
-            Some(lone) => {
+        let ty = self.deeper(|reader| {
+            if let Some(lone) = lone_reference(schema) {
                 let (ty, _) = reader.follow(lone.reference, own, tag);
-                if lone.nullable { ty.or_none() } else { ty }
+                return if lone.nullable { ty.or_none() } else { ty };
             }
-            None => {
-                let mut node = reader.node(&[schema]);
-                if named.is_some() {
-                    node.title = None;
-                }
-                reader.tagged_type(&mut node, own, slot, tag)
+            let mut node = reader.node(&[schema]);
+            if named.is_some() {
+                node.title = None;
             }
+            let ty = reader.node_type(&node, own, Some(slot));
+            if let (Some(tag), Ty::Named(id)) = (tag, &ty) {
+                reader.set_tag(*id, tag);
+            }
+            ty
         });
         let ty = self.settle(slot, ty.unwrap_or(Ty::Any), named.is_some(), own);
         self.slots[slot].state = State::Done(ty.clone());
-        ty
-    }
-
-    fn tagged_type(
-        &mut self,
-        node: &mut super::node::Node<'a>,
-        hint: Hint<'_>,
-        slot: usize,
-        tag: Option<Tag<'a>>,
-    ) -> Ty<'a> {
-        let ty = self.node_type(node, hint, Some(slot));
-        if let (Some(tag), Ty::Named(id)) = (tag, &ty) {
-            self.set_tag(*id, tag);
-        }
         ty
     }
 
@@ -256,19 +246,15 @@ fn percent_decoded(text: &str) -> String {
             [b'%', high, low, ..] => hex(*high).zip(hex(*low)),
             _ => None,
         };
-        match escaped {
-            Some((high, low)) => {
-                bytes.push(high << 4 | low);
-                rest = &rest[3..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
+        if let Some((high, low)) = escaped {
+            bytes.push(high << 4 | low);
+            rest = &rest[3..];
+        } else {
+            bytes.push(*first);
+            rest = tail;
         }
     }
-    let decoded: Cow<'_, str> = String::from_utf8_lossy(&bytes);
-    decoded.into_owned()
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn hex(digit: u8) -> Option<u8> {

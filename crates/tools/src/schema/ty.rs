@@ -116,8 +116,64 @@ pub(crate) struct Notes<'a> {
     pub(crate) text: Option<&'a str>,
     /// `default`.
     pub(crate) default: Option<&'a Value>,
-    /// Limits such as `minimum`, by keyword, in the schema's order.
-    pub(crate) limits: Vec<(&'static str, &'a Value)>,
+    /// Limits such as `minimum`, in the schema's order.
+    pub(crate) limits: Vec<(Limit, &'a Value)>,
+}
+
+/// A keyword that no type can express.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    Format,
+    ContentEncoding,
+    ContentMediaType,
+    Minimum,
+    Maximum,
+    ExclusiveMinimum,
+    ExclusiveMaximum,
+    MinLength,
+    MaxLength,
+    MinItems,
+    MaxItems,
+    MinProperties,
+    MaxProperties,
+    MultipleOf,
+    Pattern,
+    UniqueItems,
+    Deprecated,
+    ReadOnly,
+    WriteOnly,
+    Example,
+    Examples,
+}
+
+impl Limit {
+    /// The limit that a keyword stands for; Gemini spells some with `_`.
+    pub(super) fn of(key: &str) -> Option<Self> {
+        Some(match key {
+            "format" => Self::Format,
+            "contentEncoding" => Self::ContentEncoding,
+            "contentMediaType" => Self::ContentMediaType,
+            "minimum" => Self::Minimum,
+            "maximum" => Self::Maximum,
+            "exclusiveMinimum" => Self::ExclusiveMinimum,
+            "exclusiveMaximum" => Self::ExclusiveMaximum,
+            "minLength" | "min_length" => Self::MinLength,
+            "maxLength" | "max_length" => Self::MaxLength,
+            "minItems" | "min_items" => Self::MinItems,
+            "maxItems" | "max_items" => Self::MaxItems,
+            "minProperties" | "min_properties" => Self::MinProperties,
+            "maxProperties" | "max_properties" => Self::MaxProperties,
+            "multipleOf" => Self::MultipleOf,
+            "pattern" => Self::Pattern,
+            "uniqueItems" => Self::UniqueItems,
+            "deprecated" => Self::Deprecated,
+            "readOnly" => Self::ReadOnly,
+            "writeOnly" => Self::WriteOnly,
+            "example" => Self::Example,
+            "examples" => Self::Examples,
+            _ => return None,
+        })
+    }
 }
 
 /// A named type.

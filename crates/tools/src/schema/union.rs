@@ -18,7 +18,6 @@ impl<'a> Reader<'a> {
         let members = node
             .unions
             .iter()
-            .copied()
             .find(|members| !members.iter().all(only_requires))?;
         if members.len() > MAX_MEMBERS {
             self.note(|| format!("a union of more than {MAX_MEMBERS} types is `Any`"));
@@ -34,7 +33,7 @@ impl<'a> Reader<'a> {
     fn member(&mut self, node: &Node<'a>, member: &'a Value, hint: Hint<'_>) -> Ty<'a> {
         if node.properties.is_empty() && node.items.is_none() {
             let tagged = lone_reference(member)
-                .and_then(|lone| Some((lone.reference, self.tag(node, lone.reference)?)));
+                .and_then(|lone| Some((lone.reference, Self::tag(node, lone.reference)?)));
             if let Some((reference, tag)) = tagged {
                 return self.follow(reference, hint, Some(tag)).0;
             }
@@ -52,8 +51,8 @@ impl<'a> Reader<'a> {
         merged.unwrap_or(Ty::Any)
     }
 
-    /// What OpenAPI's `discriminator` says of the member that `reference` points to.
-    fn tag(&self, node: &Node<'a>, reference: &'a str) -> Option<Tag<'a>> {
+    /// What `discriminator` says of the member that `reference` points to.
+    fn tag(node: &Node<'a>, reference: &'a str) -> Option<Tag<'a>> {
         let discriminator = node.discriminator?;
         let key = discriminator.get("propertyName")?.as_str()?;
         let name = reference.rsplit('/').next()?;

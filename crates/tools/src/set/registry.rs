@@ -1,14 +1,17 @@
 //! Gives every tool of every provider its dotted path.
 
-use std::{borrow::Cow, cmp::Ordering, sync::OnceLock};
+use std::{
+    borrow::Cow,
+    cmp::Ordering,
+    sync::{Arc, OnceLock},
+};
 
 use super::toolset::{Diagnostic, Provider};
 use crate::{
-    module::Module,
+    module::{Stub, Summary},
     names::{Candidate, assign, namespace_ident, tool_ident},
     provider::{ToolProblem, ToolSpec},
 };
-use std::sync::Arc;
 
 /// A namespace, or the package itself, with its tools in the order of their names.
 #[derive(Debug)]
@@ -16,8 +19,15 @@ pub(super) struct Namespace {
     /// Its name in Python; `None` for the package itself.
     pub(super) name: Option<Box<str>>,
     pub(super) tools: Vec<Entry>,
-    /// What is written about it, once somebody asks.
-    pub(super) rendered: OnceLock<Arc<Module>>,
+    /// What is written about it. Shared with later sets in which its tools are the same.
+    pub(super) texts: Arc<Texts>,
+}
+
+/// What is written about a namespace, once somebody asks.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    pub(super) stub: OnceLock<Stub>,
+    pub(super) summary: OnceLock<Summary>,
 }
 
 /// One tool that has its path.
@@ -230,7 +240,7 @@ fn namespace(
     Namespace {
         name: name.map(Into::into),
         tools,
-        rendered: OnceLock::new(),
+        texts: Arc::default(),
     }
 }
 

@@ -18,18 +18,19 @@ pub(super) fn is_same(known: &[Provider], now: &[ProviderTools<'_>]) -> bool {
 /// Takes over what was written about namespaces whose tools are still the same.
 pub(super) fn take_over(
     (known, known_providers): (&[Namespace], &[Provider]),
-    (now, now_providers): (&[Namespace], &[Provider]),
+    (now, now_providers): (&mut [Namespace], &[Provider]),
 ) {
-    let names = |set: &[Namespace]| -> Vec<Option<Box<str>>> {
-        set.iter().map(|namespace| namespace.name.clone()).collect()
-    };
-    // The package's own module lists the others.
-    let same_names = names(known) == names(now);
+    let same_names = known.len() == now.len()
+        && known
+            .iter()
+            .zip(&*now)
+            .all(|(old, new)| old.name == new.name);
     for namespace in now {
-        let Some(old) = known.iter().find(|old| old.name == namespace.name) else {
+        // The package's own module lists the others.
+        if namespace.name.is_none() && !same_names {
             continue;
-        };
-        let Some(module) = old.rendered.get() else {
+        }
+        let Some(old) = known.iter().find(|old| old.name == namespace.name) else {
             continue;
         };
         let same_tools = old.tools.len() == namespace.tools.len()
@@ -40,9 +41,8 @@ pub(super) fn take_over(
                 old.path == new.path
                     && (same_spec || old_listing.tools[old.index] == new_listing.tools[new.index])
             });
-        if same_tools && (namespace.name.is_some() || same_names) {
-            // Nobody else has seen the new set yet, so its place is empty.
-            let _ = namespace.rendered.set(Arc::clone(module));
+        if same_tools {
+            namespace.texts = Arc::clone(&old.texts);
         }
     }
 }

@@ -16,19 +16,19 @@ pub(super) fn suggest<'p>(name: &str, paths: impl Iterator<Item = &'p str>) -> V
         return Vec::new();
     }
     let wanted = folded(name);
-    let wanted_words = words(&wanted);
     let wanted_last = last(&wanted);
+    let letters = (Letters::of(&wanted), Letters::of(wanted_last));
+    let most = MAX_DISTANCE.min(wanted.len() / 3 + 1);
     let mut found: Vec<(usize, &str)> = Vec::new();
     for path in paths {
         let path_last = last(path);
-        let most = MAX_DISTANCE.min(wanted.len() / 3 + 1);
         let score = if path == wanted || path_last == wanted_last {
             0
-        } else if words(path_last) == words(wanted_last) || words(path) == wanted_words {
+        } else if has_same_words(path_last, wanted_last) || has_same_words(path, &wanted) {
             1
         } else {
-            let whole = distance(wanted.as_bytes(), path.as_bytes(), most);
-            let only_last = distance(wanted_last.as_bytes(), path_last.as_bytes(), most);
+            let whole = distance(&wanted, path, &letters.0, most);
+            let only_last = distance(wanted_last, path_last, &letters.1, most);
             match whole.into_iter().chain(only_last).min() {
                 Some(distance) => 1 + distance,
                 None => continue,
@@ -56,17 +56,46 @@ fn last(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
-fn words(name: &str) -> Vec<&str> {
-    let mut words: Vec<&str> = name.split(['_', '.']).collect();
-    words.sort_unstable();
-    words
+fn has_same_words(a: &str, b: &str) -> bool {
+    let words = |name: &str| {
+        let mut words: Vec<_> = name.split(['_', '.']).map(str::to_owned).collect();
+        words.sort_unstable();
+        words
+    };
+    a.len() == b.len() && words(a) == words(b)
+}
+
+/// How often each letter occurs: tells most names apart without comparing them letter by letter.
+struct Letters([i16; 128]);
+
+impl Letters {
+    fn of(name: &str) -> Self {
+        let mut counts = [0; 128];
+        for byte in name.bytes() {
+            counts[usize::from(byte & 127)] += 1;
+        }
+        Self(counts)
+    }
+
+    /// At least how many letters must change to get `other`.
+    fn distance(&self, other: &str) -> usize {
+        let mut counts = self.0;
+        let mut missing = 0;
+        for byte in other.bytes() {
+            let count = &mut counts[usize::from(byte & 127)];
+            missing += usize::from(*count <= 0);
+            *count -= 1;
+        }
+        missing
+    }
 }
 
 /// How many letters must be added, removed, replaced or swapped, if at most `most`.
-fn distance(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
-    if a.len().abs_diff(b.len()) > most {
+fn distance(a: &str, b: &str, letters_of_a: &Letters, most: usize) -> Option<usize> {
+    if a.len().abs_diff(b.len()) > most || letters_of_a.distance(b) > most {
         return None;
     }
+    let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut before = vec![0; b.len() + 1];
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for (i, &x) in a.iter().enumerate() {

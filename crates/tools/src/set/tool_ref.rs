@@ -41,9 +41,8 @@ impl<'s> ToolRef<'s> {
 
     /// Its signature as the catalog shows it. Renders the namespace if nothing has yet.
     pub fn signature(&self) -> &'s str {
-        let module = self.set.module(self.namespace);
-        let tool = &module.tools[self.tool];
-        &module.full[tool.signature.clone()]
+        let summary = self.set.summary(self.namespace);
+        &summary.full[summary.signatures[self.tool].clone()]
     }
 
     fn entry(&self) -> &'s super::registry::Entry {

@@ -2,10 +2,16 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    num::NonZeroUsize,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
 };
 
 use super::{
+    file::StubFile,
     fingerprint::{Fingerprint, Hasher},
     registry::{Entry, Namespace, register},
     reuse::{is_same, take_over},
@@ -13,11 +19,13 @@ use super::{
     tool_ref::ToolRef,
 };
 use crate::{
-    catalog::{CatalogOptions, render_block},
-    module::{Module, Tool, render},
+    catalog::{CatalogOptions, Section, least_bytes, render_block},
+    module::{Stub, Summary, Tool, stub, summary},
     provider::{Listing, ToolProblem, ToolSpec},
-    stub::RUNTIME,
 };
+
+/// Tools for which it is worth starting another thread: they take longer than it does to start.
+const TOOLS_PER_THREAD: usize = 500;
 
 /// Catalogs that a set remembers: one for each way it is asked for.
 const MAX_CATALOGS: usize = 4;
@@ -29,15 +37,6 @@ pub struct ProviderTools<'a> {
     pub namespace: Option<&'a str>,
     /// What it listed. The set keeps it.
     pub listing: Arc<Listing>,
-}
-
-/// A file of the generated package.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StubFile {
-    /// Where it is within the directory of the package `tools`: `__init__.py`, `github.py`.
-    pub path: Box<str>,
-    /// Python source.
-    pub source: Arc<str>,
 }
 
 /// Something to tell the person who runs a provider.
@@ -80,14 +79,18 @@ impl ToolSet {
     /// Names the tools of all providers. Never fails: what is wrong with a tool is among
     /// [`ToolSet::problems`], and costs no other tool anything.
     pub fn build(providers: &[ProviderTools<'_>]) -> Self {
-        let providers: Vec<_> = providers
-            .iter()
-            .map(|provider| Provider {
-                namespace: provider.namespace.map(Into::into),
-                listing: Arc::clone(&provider.listing),
-            })
-            .collect();
-        let (namespaces, name_problems) = register(&providers);
+        Self::of(keep(providers), None)
+    }
+
+    /// Builds a set; texts of `earlier` that are still true are taken over.
+    fn of(providers: Vec<Provider>, earlier: Option<&Inner>) -> Self {
+        let (mut namespaces, name_problems) = register(&providers);
+        if let Some(earlier) = earlier {
+            take_over(
+                (&earlier.namespaces, &earlier.providers),
+                (&mut namespaces, &providers),
+            );
+        }
         Self {
             inner: Arc::new(Inner {
                 providers,
@@ -108,12 +111,7 @@ impl ToolSet {
         if is_same(&self.inner.providers, providers) {
             return self.clone();
         }
-        let new = Self::build(providers);
-        take_over(
-            (&self.inner.namespaces, &self.inner.providers),
-            (&new.inner.namespaces, &new.inner.providers),
-        );
-        new
+        Self::of(keep(providers), Some(&self.inner))
     }
 
     /// Finds the tool that a call names: by its dotted path, or by the name that its provider knows it by
@@ -158,24 +156,15 @@ impl ToolSet {
     /// The files of the generated package, by path.
     pub fn files(&self) -> Arc<[StubFile]> {
         let files = self.inner.files.get_or_init(|| {
-            let mut files: Vec<_> = (0..self.inner.namespaces.len())
-                .map(|at| {
-                    let module = self.module(at);
-                    let path = match &module.namespace {
-                        Some(name) => format!("{name}.py"),
-                        None => "__init__.py".to_owned(),
-                    };
-                    StubFile {
-                        path: path.into(),
-                        source: Arc::clone(&module.source),
-                    }
-                })
+            self.render_stubs();
+            let mut files: Vec<_> = self
+                .inner
+                .namespaces
+                .iter()
+                .map(|namespace| StubFile::module(namespace.name.as_deref(), &namespace.texts))
                 .collect();
-            files.push(StubFile {
-                path: "_stub.py".into(),
-                source: RUNTIME.into(),
-            });
-            files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+            files.push(StubFile::runtime());
+            files.sort_unstable_by(|a, b| a.path().cmp(b.path()));
             files.into()
         });
         Arc::clone(files)
@@ -190,12 +179,7 @@ impl ToolSet {
             return Arc::clone(text);
         }
         drop(known);
-        let modules: Vec<_> = (0..self.inner.namespaces.len())
-            .filter(|&at| !self.inner.namespaces[at].tools.is_empty())
-            .map(|at| self.module(at))
-            .collect();
-        let search = options.search.then(|| self.helper_name("search"));
-        let text: Arc<str> = render_block(&modules, options, search.as_deref()).into();
+        let text: Arc<str> = self.render_catalog(options).into();
         let mut known = catalogs.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() == MAX_CATALOGS {
             known.remove(0);
@@ -232,14 +216,14 @@ impl ToolSet {
             problems.extend(said.map(|problem| Diagnostic { provider, problem }));
         }
         problems.extend(self.inner.name_problems.iter().cloned());
-        for tool in self.iter() {
-            let text = &self.module(tool.namespace).tools[tool.tool];
-            if let Some(reason) = &text.problem {
+        for (at, namespace) in self.inner.namespaces.iter().enumerate() {
+            for (tool, reason) in &self.stub(at).problems {
+                let entry = &namespace.tools[*tool];
                 problems.push(Diagnostic {
-                    provider: tool.provider(),
+                    provider: entry.provider,
                     problem: ToolProblem {
-                        tool: tool.spec().name.clone(),
-                        reason: reason.to_string(),
+                        tool: self.spec(entry).name.clone(),
+                        reason: reason.clone(),
                     },
                 });
             }
@@ -255,23 +239,84 @@ impl ToolSet {
         &self.inner.providers[entry.provider].listing.tools[entry.index]
     }
 
-    /// The texts of the namespace at `at`.
-    pub(super) fn module(&self, at: usize) -> &Module {
+    fn render_catalog(&self, options: &CatalogOptions) -> String {
+        let shown = self.inner.namespaces.iter().enumerate();
+        let shown: Vec<_> = shown
+            .filter(|(_, namespace)| !namespace.tools.is_empty())
+            .map(|(at, namespace)| {
+                let tools = namespace.tools.iter();
+                let names: Vec<_> = tools.clone().map(Entry::attribute).collect();
+                let least: usize = tools
+                    .map(|tool| least_bytes(tool.attribute(), self.spec(tool)))
+                    .sum();
+                (at, namespace.name.as_deref(), names, least)
+            })
+            .collect();
+        let sections: Vec<_> = shown
+            .iter()
+            .map(|(at, namespace, names, least)| Section {
+                namespace: *namespace,
+                names,
+                // Thousands of tools need not be described to know that they do not fit.
+                summary: (*least <= options.budget_chars).then(|| self.summary(*at)),
+            })
+            .collect();
+        let search = options.search.then(|| self.helper_name("search"));
+        render_block(&sections, options, search.as_deref())
+    }
+
+    /// Renders the modules of all namespaces, on several threads where there is much to do.
+    fn render_stubs(&self) {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let at = next.fetch_add(1, Ordering::Relaxed)
+                && at < self.inner.namespaces.len()
+            {
+                self.stub(at);
+            }
+        };
+        let helpers = if self.len() < TOOLS_PER_THREAD {
+            0
+        } else {
+            let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+            (cores - 1).min(self.len() / TOOLS_PER_THREAD)
+        };
+        thread::scope(|scope| {
+            for _ in 0..helpers {
+                scope.spawn(work);
+            }
+            work();
+        });
+    }
+
+    /// The Python module of the namespace at `at`.
+    fn stub(&self, at: usize) -> &Stub {
         let namespace = &self.inner.namespaces[at];
-        namespace.rendered.get_or_init(|| {
-            let tools: Vec<_> = namespace
-                .tools
-                .iter()
-                .map(|entry| Tool {
-                    attribute: entry.attribute(),
-                    path: &entry.path,
-                    spec: self.spec(entry),
-                })
-                .collect();
+        namespace.texts.stub.get_or_init(|| {
             let others = self.inner.namespaces.iter();
             let others: Vec<_> = others.filter_map(|other| other.name.as_deref()).collect();
-            Arc::new(render(namespace.name.as_deref(), &tools, &others))
+            stub(namespace.name.as_deref(), &self.tools(namespace), &others)
         })
+    }
+
+    /// What the catalog says of the namespace at `at`.
+    pub(super) fn summary(&self, at: usize) -> &Summary {
+        let namespace = &self.inner.namespaces[at];
+        let texts = &namespace.texts;
+        texts
+            .summary
+            .get_or_init(|| summary(&self.tools(namespace)))
+    }
+
+    fn tools<'s>(&'s self, namespace: &'s Namespace) -> Vec<Tool<'s>> {
+        let entries = namespace.tools.iter();
+        entries
+            .map(|entry| Tool {
+                attribute: entry.attribute(),
+                path: &entry.path,
+                spec: self.spec(entry),
+            })
+            .collect()
     }
 
     fn namespace_at(&self, name: Option<&str>) -> Option<usize> {
@@ -322,6 +367,16 @@ impl ToolSet {
             _ => None,
         }
     }
+}
+
+fn keep(providers: &[ProviderTools<'_>]) -> Vec<Provider> {
+    let providers = providers.iter();
+    providers
+        .map(|provider| Provider {
+            namespace: provider.namespace.map(Into::into),
+            listing: Arc::clone(&provider.listing),
+        })
+        .collect()
 }
 
 impl fmt::Debug for ToolSet {

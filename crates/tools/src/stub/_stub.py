@@ -52,9 +52,10 @@ def send(
     more: dict[str, Any],
     nullable: tuple[str, ...] = (),
     is_open: bool = False,
+    defaults: dict[str, Any] | None = None,
 ) -> Any:
-    """Call the tool `path` with `args`, less those that were not given."""
-    return call(path, prepare(path, args, more, nullable, is_open))
+    """Call the tool `path`; see `prepare` for what it gets."""
+    return call(path, prepare(path, args, more, nullable, is_open, defaults))
 
 
 def prepare(
@@ -63,10 +64,19 @@ def prepare(
     more: dict[str, Any],
     nullable: tuple[str, ...] = (),
     is_open: bool = False,
+    defaults: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return what is sent: names as the tool knows them, values as they were given."""
+    """Return what is sent: `args` less those that were not given, and what is in `more`.
+
+    `more` may have any of `args` by the name that is sent; other names only if the call `is_open`.
+    None is refused but for `nullable` names. `defaults` are sent for those that were not given.
+    """
     if more:
         more = _take(path, args, more, is_open)
+    if defaults is not None:
+        for name, value in defaults.items():
+            if args[name] is UNSET:
+                args[name] = value
     sent = {}
     for name, value in args.items():
         if value is UNSET:

@@ -14,10 +14,10 @@ const MAX_NOTE_CHARS: usize = 200;
 pub(crate) fn push_type_block(
     out: &mut String,
     named: &NamedType<'_, '_>,
+    names: TypeNames<'_>,
     types: &Types<'_, '_>,
     shadow: Shadow,
 ) {
-    let names = types.names(named.tool);
     match &named.def.kind {
         DefKind::Alias(ty) => {
             out.push_str(&named.name);

@@ -2,7 +2,7 @@
 
 use crate::{
     catalog::push_definition,
-    module::{Dialect, Shadow, Shape, TypeNames, Types, has_notes, push_notes, push_type},
+    module::{Dialect, Shadow, Shape, TypeNames, has_notes, push_notes, push_type},
     provider::Annotations,
     schema::{Extras, Param},
     text::{Docstring, clip, push_repr, push_str, push_value},
@@ -17,15 +17,13 @@ const MAX_DOC_BYTES: usize = 16_000;
 /// Bytes of the literal of a default that a stub sends.
 const MAX_DEFAULT_BYTES: usize = 2_000;
 
-/// Appends the function of the tool at `index`.
+/// Appends the function of a tool.
 pub(crate) fn push_function(
     out: &mut String,
-    index: usize,
     shape: &Shape<'_>,
-    types: &Types<'_, '_>,
+    names: TypeNames<'_>,
     shadow: Shadow,
 ) {
-    let names = types.names(index);
     out.push_str("def ");
     out.push_str(shape.tool.attribute);
     out.push('(');
@@ -33,14 +31,14 @@ pub(crate) fn push_function(
     out.push_str(") -> ");
     push_type(out, &shape.returns, names, Dialect::Annotation(shadow));
     out.push_str(":\n");
-    push_docstring(out, index, shape, types);
+    push_docstring(out, shape, names);
     push_body(out, shape);
 }
 
 /// A required parameter whose name differs from the one that is sent: it may come by either, so only the
 /// call can tell that it is missing.
 fn is_checked_late(param: &Param<'_>) -> bool {
-    param.required && param.name != param.wire
+    param.required && param.renamed
 }
 
 fn push_parameters(out: &mut String, shape: &Shape<'_>, names: TypeNames<'_>, shadow: Shadow) {
@@ -73,7 +71,7 @@ fn push_parameters(out: &mut String, shape: &Shape<'_>, names: TypeNames<'_>, sh
 
 fn renames(shape: &Shape<'_>) -> bool {
     let mut list = shape.parameters.list.iter();
-    list.any(|param| param.name != param.wire)
+    list.any(|param| param.renamed)
 }
 
 /// The parameter that takes all other keywords. No tool's parameter starts with `_` and a letter.
@@ -89,7 +87,7 @@ fn catch_all(shape: &Shape<'_>) -> &'static str {
 fn sent_default(param: &Param<'_>) -> Option<String> {
     let default = param.usable_default().filter(|_| param.required)?;
     let mut literal = String::new();
-    push_value(&mut literal, default, MAX_DEFAULT_BYTES, '"').then_some(literal)
+    push_value(&mut literal, default, MAX_DEFAULT_BYTES, b'"').then_some(literal)
 }
 
 fn push_body(out: &mut String, shape: &Shape<'_>) {
@@ -102,44 +100,60 @@ fn push_body(out: &mut String, shape: &Shape<'_>) {
         }
         push_str(out, param.wire);
         out.push_str(": ");
-        if let Some(literal) = sent_default(param) {
-            out.push_str(&literal);
-            out.push_str(" if ");
-            out.push_str(&param.name);
-            out.push_str(" is _UNSET else ");
-        }
         out.push_str(&param.name);
     }
     out.push_str("}, ");
     out.push_str(catch_all(shape));
-    let is_open = matches!(shape.parameters.extras, Extras::Allowed(_));
-    let mut nullable = shape.parameters.list.iter().filter(|param| param.nullable);
-    if let Some(first) = nullable.next() {
-        out.push_str(", (");
-        push_str(out, first.wire);
-        let mut only = true;
-        for param in nullable {
-            only = false;
-            out.push_str(", ");
-            push_str(out, param.wire);
-        }
-        out.push_str(if only { ",)" } else { ")" });
-    } else if is_open {
-        out.push_str(", ()");
+    push_nullable(out, shape);
+    if matches!(shape.parameters.extras, Extras::Allowed(_)) {
+        out.push_str(", is_open=True");
     }
-    out.push_str(if is_open { ", True)\n" } else { ")\n" });
+    push_defaults(out, shape);
+    out.push_str(")\n");
 }
 
-fn push_docstring(out: &mut String, index: usize, shape: &Shape<'_>, types: &Types<'_, '_>) {
+fn push_nullable(out: &mut String, shape: &Shape<'_>) {
+    let mut before = ", nullable=(";
+    let mut count = 0;
+    for param in shape.parameters.list.iter().filter(|param| param.nullable) {
+        out.push_str(before);
+        push_str(out, param.wire);
+        before = ", ";
+        count += 1;
+    }
+    match count {
+        0 => {}
+        1 => out.push_str(",)"),
+        _ => out.push(')'),
+    }
+}
+
+fn push_defaults(out: &mut String, shape: &Shape<'_>) {
+    let mut before = ", defaults={";
+    for param in &shape.parameters.list {
+        if let Some(literal) = sent_default(param) {
+            out.push_str(before);
+            push_str(out, param.wire);
+            out.push_str(": ");
+            out.push_str(&literal);
+            before = ", ";
+        }
+    }
+    if before == ", " {
+        out.push('}');
+    }
+}
+
+fn push_docstring(out: &mut String, shape: &Shape<'_>, names: TypeNames<'_>) {
     let start = out.len();
-    let mut line = String::new();
+    let mut line = String::with_capacity(256);
     let mut doc = Docstring::new(out);
     let (shown, more) = clip(shape.tool.spec.description.trim(), MAX_DESCRIPTION_CHARS);
     doc.text(shown);
     if more > 0 {
         doc.line("", &format!("… ({more} more characters)"));
     }
-    let has_line = |param: &&Param<'_>| has_notes(&param.notes) || param.name != param.wire;
+    let has_line = |param: &&Param<'_>| has_notes(&param.notes) || param.renamed;
     let mut headed = false;
     for param in shape.parameters.list.iter().filter(has_line) {
         if !headed {
@@ -155,7 +169,7 @@ fn push_docstring(out: &mut String, index: usize, shape: &Shape<'_>, types: &Typ
         line.push_str(&param.name);
         line.push_str(": ");
         push_notes(&mut line, &param.notes, MAX_PARAMETER_CHARS);
-        if param.name != param.wire {
+        if param.renamed {
             line.push_str(if line.ends_with(": ") {
                 "(sent as "
             } else {
@@ -166,7 +180,7 @@ fn push_docstring(out: &mut String, index: usize, shape: &Shape<'_>, types: &Typ
         }
         doc.line("    ", &line);
     }
-    for (at, named) in types.of_tool(index).enumerate() {
+    for (at, (name, def)) in names.all().enumerate() {
         if at == 0 {
             doc.blank();
             doc.line("", "Types:");
@@ -176,7 +190,7 @@ fn push_docstring(out: &mut String, index: usize, shape: &Shape<'_>, types: &Typ
             break;
         }
         line.clear();
-        push_definition(&mut line, named, types);
+        push_definition(&mut line, name, def, names);
         doc.line("    ", &line);
     }
     if let Some(effects) = effects(shape.tool.spec.annotations) {

@@ -1,6 +1,6 @@
 //! Docstrings: what a tool says of itself, as text that `help()` shows unchanged.
 
-use super::visible::{is_hidden, push_escape};
+use super::visible::{is_hidden, is_plain, push_escape};
 
 /// Writes one docstring into `out`, four spaces in. Lines are added in order; [`Docstring::end`] closes it.
 ///
@@ -72,14 +72,11 @@ impl<'o> Docstring<'o> {
 
 /// Appends one line for a literal in three double quotes.
 fn push_escaped(out: &mut String, text: &str) {
-    let mut quotes = false;
-    if text
-        .bytes()
-        .all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\'))
-    {
+    if is_plain(text, [b'"', b'\\', b'\\']) {
         out.push_str(text);
         return;
     }
+    let mut quotes = false;
     for c in text.chars() {
         match c {
             // Two quotes never stand together, so three never do.

@@ -2,30 +2,32 @@
 
 use serde_json::Value;
 
-use super::visible::{is_hidden, is_plain, push_escape};
+use super::visible::{is_hidden, is_plain, push_escape, starts_tag};
 
 /// Appends `text` as a Python string literal in double quotes.
 pub(crate) fn push_str(out: &mut String, text: &str) {
-    push_quoted(out, text, '"');
+    push_quoted(out, text, b'"');
 }
 
 /// Appends `text` as a Python string literal in single quotes, as `repr` does.
 pub(crate) fn push_repr(out: &mut String, text: &str) {
-    push_quoted(out, text, '\'');
+    push_quoted(out, text, b'\'');
 }
 
-fn push_quoted(out: &mut String, text: &str, quote: char) {
-    out.push(quote);
-    if is_plain(text) {
+fn push_quoted(out: &mut String, text: &str, quote: u8) {
+    out.push(char::from(quote));
+    if is_plain(text, [quote, b'\\', b'<']) {
         out.push_str(text);
     } else {
-        for c in text.chars() {
+        for (at, c) in text.char_indices() {
             match c {
+                // Still the same value, but nothing that could close the catalog.
+                '<' if starts_tag(&text[at..]) => push_escape(out, c),
                 '\n' => out.push_str("\\n"),
                 '\r' => out.push_str("\\r"),
                 '\t' => out.push_str("\\t"),
                 '\\' => out.push_str("\\\\"),
-                c if c == quote => {
+                c if c == char::from(quote) => {
                     out.push('\\');
                     out.push(c);
                 }
@@ -34,12 +36,12 @@ fn push_quoted(out: &mut String, text: &str, quote: char) {
             }
         }
     }
-    out.push(quote);
+    out.push(char::from(quote));
 }
 
 /// Appends `value` as a Python literal. Returns `false`, with `out` as it was, where it would be longer than
 /// `max` bytes or nested deeper than Python's parser likes. Strings stand between `quote`s, one of `'` and `"`.
-pub(crate) fn push_value(out: &mut String, value: &Value, max: usize, quote: char) -> bool {
+pub(crate) fn push_value(out: &mut String, value: &Value, max: usize, quote: u8) -> bool {
     let start = out.len();
     let end = start.saturating_add(max);
     let fits = push_nested(out, value, (end, quote), MAX_DEPTH);
@@ -52,7 +54,7 @@ pub(crate) fn push_value(out: &mut String, value: &Value, max: usize, quote: cha
 /// Deepest nesting of a literal. CPython's parser takes 200 brackets; nobody reads that many.
 const MAX_DEPTH: usize = 32;
 
-fn push_nested(out: &mut String, value: &Value, (end, quote): (usize, char), depth: usize) -> bool {
+fn push_nested(out: &mut String, value: &Value, (end, quote): (usize, u8), depth: usize) -> bool {
     match value {
         Value::Null => out.push_str("None"),
         Value::Bool(true) => out.push_str("True"),
@@ -107,7 +109,7 @@ mod tests {
 
     fn literal(value: &Value) -> String {
         let mut out = String::new();
-        assert!(push_value(&mut out, value, 1_000, '"'));
+        assert!(push_value(&mut out, value, 1_000, b'"'));
         out
     }
 
@@ -126,21 +128,21 @@ mod tests {
         push_str(&mut out, "\"\"\"\\\r\0\u{2028}\u{1f600}");
         assert_eq!(out, "\"\\\"\\\"\\\"\\\\\\r\\x00\\u2028\u{1f600}\"");
         out.clear();
-        push_repr(&mut out, "a'b\"c");
-        assert_eq!(out, "'a\\'b\"c'");
+        push_repr(&mut out, "a'b\"c<</tools-package><b>");
+        assert_eq!(out, "'a\\'b\"c<\\x3c/tools-package><b>'");
     }
 
     #[test]
     fn a_literal_over_its_limit_leaves_nothing_behind() {
         let mut out = "x = ".to_owned();
-        assert!(!push_value(&mut out, &json!("y".repeat(11)), 10, '"'));
-        assert!(!push_value(&mut out, &json!([1, 2, 3, 4]), 10, '"'));
+        assert!(!push_value(&mut out, &json!("y".repeat(11)), 10, b'"'));
+        assert!(!push_value(&mut out, &json!([1, 2, 3, 4]), 10, b'"'));
         assert_eq!(out, "x = ");
     }
 
     #[test]
     fn a_deeply_nested_value_is_refused() {
         let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
-        assert!(!push_value(&mut String::new(), &deep, 10_000, '"'));
+        assert!(!push_value(&mut String::new(), &deep, 10_000, b'"'));
     }
 }

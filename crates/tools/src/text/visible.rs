@@ -17,10 +17,29 @@ pub(super) fn is_hidden(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether every byte of `text` is printable ASCII other than quotes and backslashes.
-pub(super) fn is_plain(text: &str) -> bool {
-    text.bytes()
-        .all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\'' | b'\\'))
+/// Whether every byte of `text` is printable ASCII and none of `special`.
+///
+/// Adds flags up instead of stopping at the first: so the compiler makes it look at many bytes at once, and
+/// most texts are plain.
+pub(super) fn is_plain(text: &str, special: [u8; 3]) -> bool {
+    let flags = text.bytes().fold(0, |flags, byte| {
+        flags
+            | u8::from(byte < b' ')
+            | u8::from(byte > b'~')
+            | u8::from(byte == special[0])
+            | u8::from(byte == special[1])
+            | u8::from(byte == special[2])
+    });
+    flags == 0
+}
+
+/// Whether `text` has two spaces side by side.
+fn has_run(text: &str) -> bool {
+    let pairs = text.bytes().zip(text.bytes().skip(1));
+    let flags = pairs.fold(0, |flags, (a, b)| {
+        flags | (u8::from(a == b' ') & u8::from(b == b' '))
+    });
+    flags != 0
 }
 
 /// Writes the escape of one character as Python spells it: `\x00`, `\u2028`, `\U000e0001`.
@@ -36,10 +55,6 @@ pub(super) fn push_escape(out: &mut String, c: char) {
 
 /// Appends `text` with hidden characters shown as escapes. Line ends and tabs count as hidden.
 fn push_visible(out: &mut String, text: &str) {
-    if is_plain(text) {
-        out.push_str(text);
-        return;
-    }
     for c in text.chars() {
         if is_hidden(c) {
             push_escape(out, c);
@@ -49,17 +64,24 @@ fn push_visible(out: &mut String, text: &str) {
     }
 }
 
-/// Appends `text` as one line: runs of white space become one space, hidden characters are shown.
+/// Appends `text` as one line: runs of spaces, tabs and line ends become one space, other hidden characters are shown.
 ///
 /// The tags that frame the catalog lose their bracket, so that a description cannot close the block it stands in.
 pub(crate) fn push_line(out: &mut String, text: &str) {
-    for (index, word) in text.split_whitespace().enumerate() {
+    let text = text.trim();
+    if is_plain(text, [b'<'; 3]) && !has_run(text) {
+        out.push_str(text);
+        return;
+    }
+    let words = text.split([' ', '\t', '\n', '\r']);
+    for (index, word) in words.filter(|word| !word.is_empty()).enumerate() {
         if index > 0 {
             out.push(' ');
         }
-        match word.find('<') {
-            Some(_) => push_untagged(out, word),
-            None => push_visible(out, word),
+        if word.contains('<') {
+            push_untagged(out, word);
+        } else {
+            push_visible(out, word);
         }
     }
 }
@@ -73,17 +95,23 @@ const TAGS: [&str; 5] = [
     "tools-package",
 ];
 
+/// Whether `text` starts with one of the tags that frame the catalog, or with the end of one.
+pub(super) fn starts_tag(text: &str) -> bool {
+    let name = text.strip_prefix('<').unwrap_or(text);
+    let name = name.trim_start_matches('/');
+    TAGS.iter().any(|tag| {
+        name.get(..tag.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(tag))
+    })
+}
+
 fn push_untagged(out: &mut String, word: &str) {
     let mut rest = word;
     while let Some(at) = rest.find('<') {
         push_visible(out, &rest[..at]);
+        let tag = starts_tag(&rest[at..]);
+        out.push_str(if tag { "&lt;" } else { "<" });
         rest = &rest[at + 1..];
-        let name = rest.trim_start_matches('/');
-        let framed = TAGS.iter().any(|tag| {
-            name.get(..tag.len())
-                .is_some_and(|start| start.eq_ignore_ascii_case(tag))
-        });
-        out.push_str(if framed { "&lt;" } else { "<" });
     }
     push_visible(out, rest);
 }
