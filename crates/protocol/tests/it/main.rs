@@ -1,0 +1,8 @@
+//! The codec from outside: whole frames and values, alone and against the reference's own codec.
+
+#[cfg(test)]
+mod frames;
+#[cfg(test)]
+mod generate;
+#[cfg(test)]
+mod json;
