@@ -6,3 +6,5 @@ mod frames;
 mod generate;
 #[cfg(test)]
 mod json;
+#[cfg(test)]
+mod reference;

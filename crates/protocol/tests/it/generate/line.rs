@@ -131,6 +131,20 @@ const FIELDS: [(&str, &str); 27] = [
     ("stream", "\"stdout\""),
 ];
 
+/// Fields with something wrong inside.
+const BROKEN: [(&str, &str); 10] = [
+    ("packages", "{\"a\":[]}"),
+    ("packages", "{\"a\":{\"b\":1}}"),
+    ("extensions", "[\"a\",null]"),
+    ("error", "{\"type\":null}"),
+    ("error", "{\"message\":1}"),
+    ("error", "{\"trace\":{}}"),
+    ("error", "{\"status_code\":4.0}"),
+    ("result", "{\"value\":1}"),
+    ("result", "{\"type\":\"T\",\"repr\":1}"),
+    ("stream", "\"stdin\""),
+];
+
 /// An object with a kind and fields, few of which are of the wrong type, in any order.
 pub(crate) fn loose_frame() -> impl Strategy<Value = Vec<u8>> {
     let kinds = vec![
@@ -153,8 +167,10 @@ pub(crate) fn loose_frame() -> impl Strategy<Value = Vec<u8>> {
     let field = prop::sample::select(FIELDS.to_vec());
     let wrong = (field.clone(), any_json(false)).prop_map(|((name, _), value)| (name, value));
     let right = field.prop_map(|(name, value)| (name, value.to_owned()));
-    let field = prop_oneof![12 => right, 1 => wrong];
-    (prop::collection::vec(field, 0..10), kind).prop_flat_map(|(mut fields, kind)| {
+    let broken =
+        prop::sample::select(BROKEN.to_vec()).prop_map(|(name, value)| (name, value.to_owned()));
+    let field = prop_oneof![24 => right, 2 => wrong, 1 => broken];
+    (prop::collection::vec(field, 0..14), kind).prop_flat_map(|(mut fields, kind)| {
         fields.push(kind);
         Just(fields).prop_shuffle().prop_map(|fields| {
             let members: Vec<_> = fields
