@@ -5,6 +5,10 @@ mod frames;
 #[cfg(test)]
 mod generate;
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod hex;
+#[cfg(test)]
 mod json;
 #[cfg(test)]
 mod reference;

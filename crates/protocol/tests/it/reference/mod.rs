@@ -17,7 +17,9 @@ use codehatch_protocol::{
 use crate::generate::{
     Values, any_json, guest_frame, host_frame, loose_frame, mutated, python_json,
 };
-use peer::{Reference, from_hexadecimal};
+use crate::golden;
+use crate::hex::from_hexadecimal;
+use peer::Reference;
 
 /// Lines that one test asks a release about.
 const CASES: u32 = 3_000;
@@ -201,6 +203,36 @@ fn the_first_release_writes_the_same_bytes() {
 #[test]
 fn the_last_release_writes_the_same_bytes() {
     writes_the_same("2.0.0", ProtocolVersion::V4);
+}
+
+#[test]
+fn the_golden_frames_are_what_the_releases_write() {
+    for (release, files) in [
+        ("0.1.0", ["guest-v1.jsonl", "host-v1.jsonl"]),
+        ("2.0.0", ["guest-v4.jsonl", "host-v4.jsonl"]),
+    ] {
+        let mut reference = Reference::start(release);
+        for case in files.into_iter().flat_map(golden::cases) {
+            let line = golden::line(&case);
+            let text = String::from_utf8_lossy(&line);
+            // Extensions are ours.
+            let is_ours = [
+                "\"extensions\":",
+                "\"result\":",
+                "\"kind\":\"image\"",
+                "\"kind\":\"chunk\"",
+            ];
+            if is_ours.iter().any(|mark| text.contains(mark)) {
+                continue;
+            }
+            let answer = reference.ask("encode", &[Some(&line)]);
+            let theirs = answer["line"]
+                .as_str()
+                .map(from_hexadecimal)
+                .unwrap_or_default();
+            assert_eq!(String::from_utf8_lossy(&theirs), text + "\n", "{release}");
+        }
+    }
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 use std::{
     env,
-    fmt::Write as _,
     io::{BufRead as _, BufReader, Write as _},
     path::PathBuf,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
 use serde_json::{Value, json};
+
+use crate::hex::hexadecimal;
 
 const DRIVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/reference/driver.py");
 
@@ -66,27 +67,4 @@ fn environments() -> PathBuf {
         Some(path) => path.into(),
         None => concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/test-env").into(),
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("memory");
-        text
-    })
-}
-
-pub(crate) fn from_hexadecimal(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text
-        .chars()
-        .map(|digit| {
-            digit
-                .to_digit(16)
-                .and_then(|digit| digit.try_into().ok())
-                .expect("a digit")
-        })
-        .collect();
-    digits
-        .chunks(2)
-        .map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit))
-        .collect()
 }
