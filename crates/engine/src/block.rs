@@ -125,7 +125,7 @@ impl<'a> Running<'a> {
             block.turn,
             block.number,
             block.limits.output_bytes,
-            &block.artifacts,
+            block.artifacts.clone(),
         );
         Self {
             deadline: now + block.limits.block_time,
@@ -203,27 +203,28 @@ impl<'a> Running<'a> {
                 frame = self.live.reader.next(), if is_open => match frame {
                     Ok(Some(frame)) => {
                         self.sent = true;
-                        if let Some(end) = self.on_frame(frame).await {
+                        if let Some(end) = self.on_frame(frame) {
                             return end;
                         }
                     }
                     Ok(None) | Err(_) => return self.lost().await,
                 },
                 Some(read) = read(&mut self.live.stdout, &mut stdout), if may_overflow => {
-                    self.on_output(Stream::Stdout, read, &stdout);
+                    self.on_output(Stream::Stdout, &read, &stdout);
                 }
                 Some(read) = read(&mut self.live.stderr, &mut stderr), if may_overflow => {
-                    self.on_output(Stream::Stderr, read, &stderr);
+                    self.on_output(Stream::Stderr, &read, &stderr);
                 }
                 () = self.keep.wait_for_room(), if !may_overflow => {}
             }
         }
     }
 
-    fn on_output(&mut self, stream: Stream, read: io::Result<usize>, buffer: &[u8]) {
+    fn on_output(&mut self, stream: Stream, read: &io::Result<usize>, buffer: &[u8]) {
         match read {
-            Ok(length @ 1..) => self.take_output(stream, Bytes::copy_from_slice(&buffer[..length])),
-            // Closed: only when every process that had it is gone.
+            Ok(length @ 1..) => {
+                self.take_output(stream, Bytes::copy_from_slice(&buffer[..*length]));
+            } // Closed: only when every process that had it is gone.
             Ok(0) | Err(_) => match stream {
                 Stream::Stdout => self.live.stdout = None,
                 Stream::Stderr => self.live.stderr = None,
@@ -298,7 +299,7 @@ impl<'a> Running<'a> {
 
     // Frames.
 
-    async fn on_frame(&mut self, frame: Result<GuestFrame, DecodeError>) -> Option<End> {
+    fn on_frame(&mut self, frame: Result<GuestFrame, DecodeError>) -> Option<End> {
         match frame {
             Ok(GuestFrame::ToolCall(call)) => self.on_call(call),
             Ok(GuestFrame::Ready(ready)) => return self.on_ready(&ready),
@@ -410,12 +411,11 @@ impl<'a> Running<'a> {
             return self.end_call(pending, Err(ToolErrorPayload::new("Cancelled", message)));
         }
         // Most tools in the host's process answer at once: no task is worth its cost then.
-        match (&mut prepared.run).now_or_never() {
-            Some(answer) => self.end_call(pending, answer),
-            None => {
-                let task = self.calls.spawn(prepared.run);
-                self.pending.insert(task.id(), pending);
-            }
+        if let Some(answer) = (&mut prepared.run).now_or_never() {
+            self.end_call(pending, answer);
+        } else {
+            let task = self.calls.spawn(prepared.run);
+            self.pending.insert(task.id(), pending);
         }
     }
 
@@ -491,7 +491,7 @@ impl<'a> Running<'a> {
         self.live.handle.set_running(false);
         let stopping = self.stopping.as_ref().map(|stopping| stopping.reason);
         let (ending, state) = match end {
-            End::Done(done) => self.on_done(done, stopping).await,
+            End::Done(done) => self.on_done(done, stopping),
             End::Lost(cause) => {
                 let started = match (&self.done, self.sent) {
                     (Some(_), _) => Started::Ran,
@@ -531,12 +531,15 @@ impl<'a> Running<'a> {
             )
             .await;
         for note in &self.notes {
-            outcome.stderr.text.push_str(&format!("[{note}]\n"));
+            outcome.stderr.text.extend([
+                "[", note, "]
+",
+            ]);
         }
         (outcome, (state == BlockState::Kept).then_some(self.live))
     }
 
-    async fn on_done(&mut self, done: Done, stopping: Option<StopReason>) -> (Ending, BlockState) {
+    fn on_done(&mut self, done: Done, stopping: Option<StopReason>) -> (Ending, BlockState) {
         let Some(reason) = stopping else {
             let exit_code = done.exit_code.get();
             self.done = Some(done);

@@ -83,13 +83,10 @@ impl Capture {
             .count();
         let tail = &tail[cut..];
         let left_out = self.total - (head.len() + tail.len()) as u64;
-        let mut text = String::from_utf8_lossy(head).into_owned();
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text.push_str(&format!("[... {left_out} bytes left out; {note} ...]\n"));
-        text.push_str(&String::from_utf8_lossy(tail));
-        text
+        let head = String::from_utf8_lossy(head);
+        let tail = String::from_utf8_lossy(tail);
+        let newline = if head.ends_with('\n') { "" } else { "\n" };
+        format!("{head}{newline}[... {left_out} bytes left out; {note} ...]\n{tail}")
     }
 }
 

@@ -86,7 +86,7 @@ impl Dispatcher {
                 run: Box::pin(std::future::ready(answer)),
             };
         };
-        let wished = wished.map(|wished| wished.duration());
+        let wished = wished.map(CallTimeout::duration);
         let limit = match (wished, shared.call_time) {
             (Some(wished), Some(limit)) => Some(wished.min(limit)),
             (wished, limit) => wished.or(limit),
@@ -148,12 +148,13 @@ fn timed_out(path: &str, limit: Duration) -> ToolErrorPayload {
 
 fn unknown_tool(tools: &ToolSet, name: &str) -> ToolErrorPayload {
     let shown: String = name.chars().take(200).collect();
-    let mut message = format!("there is no tool `{shown}`");
-    let near = tools.suggest(name);
-    if !near.is_empty() {
-        message.push_str(&format!("; did you mean {}?", near.join(" or ")));
-    }
-    ToolErrorPayload::new("ToolNotFound", message)
+    let near = tools.suggest(name).join(" or ");
+    let near = if near.is_empty() {
+        near
+    } else {
+        format!("; did you mean {near}?")
+    };
+    ToolErrorPayload::new("ToolNotFound", format!("there is no tool `{shown}`{near}"))
 }
 
 fn payload(fault: ToolFault) -> ToolErrorPayload {

@@ -49,7 +49,7 @@ impl Keep {
         turn: TurnId,
         block: BlockNumber,
         limit: usize,
-        store: &Option<Arc<dyn ArtifactStore>>,
+        store: Option<Arc<dyn ArtifactStore>>,
     ) -> Self {
         let kept = || Kept {
             capture: Capture::new(limit),
@@ -57,7 +57,6 @@ impl Keep {
             waiting: None,
             saved: None,
         };
-        let store = store.clone();
         Self {
             turn,
             block,

@@ -44,7 +44,7 @@ impl Default for TurnLimits {
     fn default() -> Self {
         Self {
             sandbox: Limits::default(),
-            block_time: Duration::from_secs(60),
+            block_time: Duration::from_mins(1),
             cpu_time: None,
             grace: Duration::from_secs(5),
             call_time: None,

@@ -349,13 +349,11 @@ impl Execution<'_> {
 
     /// Runs on to the end.
     pub async fn outcome(mut self) -> BlockOutcome {
-        match self.outcome.take() {
-            Some(outcome) => outcome,
-            None => {
-                self.events.discard();
-                self.run.await
-            }
+        if let Some(outcome) = self.outcome.take() {
+            return outcome;
         }
+        self.events.discard();
+        self.run.await
     }
 }
 

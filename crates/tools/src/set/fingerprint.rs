@@ -12,6 +12,13 @@ use crate::provider::ToolSpec;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; 32]);
 
+impl Fingerprint {
+    /// The hash.
+    pub fn to_bytes(self) -> [u8; 32] {
+        self.0
+    }
+}
+
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
