@@ -1,331 +1,256 @@
 //! Checks JSON text without building it: one pass, no recursion, no allocation.
 
-use super::error::{JsonError, JsonFault};
+use super::{
+    error::{JsonError, JsonFault},
+    levels::{Levels, MAX_NESTING},
+    token::{self, Notes, Step},
+};
 
-/// Deepest nesting of arrays and objects that is accepted. Enforced wherever JSON is read.
-///
-/// Python's own encoder gives up near 1,000 levels, so a well-behaved guest never meets this limit.
-pub const MAX_NESTING: usize = 1_000;
-
-/// Bits that remember whether each open level is an object.
-const STACK_WORDS: usize = MAX_NESTING.div_ceil(64);
-
-/// What kind of text was scanned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What kind of text a value is. A function of the text alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Facts {
     /// `NaN`, `Infinity` or `-Infinity` occurs: Python's JSON, but not the standard's.
     pub(crate) non_finite: bool,
     /// A string has half of a surrogate pair, which no UTF-8 text can hold.
     pub(crate) lone_surrogate: bool,
+    /// A line break stands between two tokens, so that the text is no single line.
+    pub(crate) line_break: bool,
+    /// Arrays and objects within each other, 0 for a scalar.
+    pub(crate) depth: u16,
 }
 
-/// Reads tokens from `text`, which is known to be UTF-8.
-#[derive(Debug)]
+impl Facts {
+    /// Whether every JSON reader takes the text.
+    pub(crate) fn is_standard(self) -> bool {
+        !self.non_finite && !self.lone_surrogate
+    }
+}
+
+/// One value that was found well-formed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scanned<'a> {
+    /// Its text, without white space around it.
+    pub(crate) text: &'a str,
+    /// What was noticed in it.
+    pub(crate) facts: Facts,
+}
+
+/// Reads tokens from a text, which is known to be UTF-8.
+#[derive(Clone, Debug)]
 pub(crate) struct Scanner<'a> {
     text: &'a str,
-    at: usize,
-    facts: Facts,
+    /// What is left to read: always a tail of `text`.
+    rest: &'a [u8],
+    notes: Notes<'a>,
+    /// Deepest nesting of a value.
+    limit: usize,
 }
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Self {
             text,
-            at: 0,
-            facts: Facts::default(),
+            rest: text.as_bytes(),
+            notes: Notes::default(),
+            limit: MAX_NESTING,
         }
     }
 
-    pub(crate) fn facts(&self) -> Facts {
-        self.facts
+    /// Takes values that are nested one level deeper than elsewhere.
+    pub(crate) fn with_extra_level(mut self) -> Self {
+        self.limit = MAX_NESTING.saturating_add(1);
+        self
+    }
+
+    /// Bytes read so far.
+    pub(crate) fn offset(&self) -> usize {
+        self.text.len().saturating_sub(self.rest.len())
+    }
+
+    /// Goes to an offset.
+    pub(crate) fn seek(&mut self, offset: usize) {
+        self.rest = self.text.as_bytes().get(offset..).unwrap_or_default();
     }
 
     /// The next byte that is not white space, left in place.
     pub(crate) fn peek(&mut self) -> Option<u8> {
-        loop {
-            let byte = self.byte()?;
-            if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
-                return Some(byte);
-            }
-            self.advance(1);
-        }
+        self.rest = token::space(self.rest, &mut self.notes);
+        self.rest.first().copied()
     }
 
     /// Takes `byte` if it comes next, white space aside.
     pub(crate) fn eat(&mut self, byte: u8) -> bool {
-        let found = self.peek() == Some(byte);
-        if found {
-            self.advance(1);
+        self.rest = token::space(self.rest, &mut self.notes);
+        match self.rest {
+            [found, tail @ ..] if *found == byte => {
+                self.rest = tail;
+                true
+            }
+            _ => false,
         }
-        found
     }
 
     /// Takes `byte`, or says what stands there instead.
     pub(crate) fn expect(&mut self, byte: u8) -> Result<(), JsonError> {
         if self.eat(byte) {
-            Ok(())
-        } else {
-            Err(self.unexpected())
+            return Ok(());
         }
+        self.notes.unexpected(self.rest);
+        Err(self.error())
     }
 
     /// Takes what is left, which must be white space.
     pub(crate) fn end(&mut self) -> Result<(), JsonError> {
-        match self.peek() {
-            None => Ok(()),
-            Some(_) => Err(self.fault(JsonFault::TrailingText)),
+        if self.peek().is_none() {
+            return Ok(());
         }
+        self.notes.stop(self.rest, JsonFault::TrailingText);
+        Err(self.error())
     }
 
-    /// Takes one whole value and returns its text.
-    pub(crate) fn value(&mut self) -> Result<&'a str, JsonError> {
+    /// Takes the one value that the whole text is.
+    pub(crate) fn only_value(mut self) -> Result<Facts, JsonError> {
         self.peek();
-        let start = self.at;
-        let mut levels = Levels::default();
-        loop {
-            match self.peek().ok_or_else(|| self.unexpected())? {
-                b'{' => {
-                    self.advance(1);
-                    if self.eat(b'}') {
-                        // An empty object is a value of its own.
-                    } else {
-                        levels.open(true).map_err(|fault| self.fault(fault))?;
-                        self.key()?;
-                        continue;
-                    }
-                }
-                b'[' => {
-                    self.advance(1);
-                    if self.eat(b']') {
-                        // An empty array is a value of its own.
-                    } else {
-                        levels.open(false).map_err(|fault| self.fault(fault))?;
-                        continue;
-                    }
-                }
-                _ => self.scalar()?,
-            }
-            if !self.close_levels(&mut levels)? {
-                return Ok(self.since(start));
-            }
-        }
+        let before = self.notes.facts.line_break;
+        let value = self.value()?;
+        self.end()?;
+        // White space around the value belongs to the text too.
+        Ok(Facts {
+            line_break: before || self.notes.facts.line_break,
+            ..value.facts
+        })
     }
 
-    /// Takes a string and returns its text with the quotes.
+    /// Takes one whole value.
+    pub(crate) fn value(&mut self) -> Result<Scanned<'a>, JsonError> {
+        self.peek();
+        self.notes.facts = Facts::default();
+        let start = self.offset();
+        let step = value(self.rest, self.limit, &mut self.notes);
+        self.take(step)?;
+        Ok(Scanned {
+            text: self.since(start),
+            facts: self.notes.facts,
+        })
+    }
+
+    /// Takes a string and returns its text without the quotes.
     pub(crate) fn string(&mut self) -> Result<&'a str, JsonError> {
         self.expect(b'"')?;
-        let start = self.at.saturating_sub(1);
-        loop {
-            let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-            let run = memchr::memchr2(b'"', b'\\', rest)
-                .ok_or(self.fault_at(self.text.len(), JsonFault::UnexpectedEnd))?;
-            let (plain, tail) = rest.split_at(run);
-            if let Some(control) = plain.iter().position(|&byte| byte < 0x20) {
-                self.advance(control);
-                return Err(self.fault(JsonFault::ControlCharacter));
-            }
-            self.advance(run);
-            if tail.first() == Some(&b'"') {
-                self.advance(1);
-                return Ok(self.since(start));
-            }
-            self.escape()?;
-        }
+        let start = self.offset();
+        let step = token::string(self.rest, &mut self.notes);
+        self.take(step)?;
+        let quoted = self.since(start);
+        Ok(quoted.strip_suffix('"').unwrap_or(quoted))
     }
 
-    /// After a value: takes commas and closing brackets until the next value or the end of the outermost one.
-    fn close_levels(&mut self, levels: &mut Levels) -> Result<bool, JsonError> {
-        loop {
-            let Some(is_object) = levels.innermost() else {
-                return Ok(false);
-            };
-            if self.eat(b',') {
-                if is_object {
-                    self.key()?;
-                }
-                return Ok(true);
-            }
-            self.expect(if is_object { b'}' } else { b']' })?;
-            levels.close();
-        }
+    /// Takes a number, `NaN` or an infinity, and returns its text.
+    pub(crate) fn number(&mut self) -> Result<&'a str, JsonError> {
+        let step = match self.peek() {
+            Some(b'-' | b'0'..=b'9' | b'N' | b'I') => token::scalar(self.rest, &mut self.notes),
+            _ => self.notes.unexpected(self.rest),
+        };
+        let start = self.offset();
+        self.take(step)?;
+        Ok(self.since(start))
     }
 
-    fn key(&mut self) -> Result<(), JsonError> {
-        self.string()?;
-        self.expect(b':')
+    /// Takes `true`, `false` or `null` as `word` says.
+    pub(crate) fn literal(&mut self, word: &'static [u8]) -> Result<(), JsonError> {
+        let step = token::literal(self.rest, word, &mut self.notes);
+        self.take(step)
     }
 
-    fn scalar(&mut self) -> Result<(), JsonError> {
-        match self.byte() {
-            Some(b'"') => self.string().map(drop),
-            Some(b't') => self.literal("true"),
-            Some(b'f') => self.literal("false"),
-            Some(b'n') => self.literal("null"),
-            Some(b'N') => self.non_finite("NaN"),
-            Some(b'I') => self.non_finite("Infinity"),
-            Some(b'-') => {
-                if self.text.as_bytes().get(self.at.saturating_add(1)) == Some(&b'I') {
-                    self.non_finite("-Infinity")
-                } else {
-                    self.number()
-                }
-            }
-            Some(b'0'..=b'9') => self.number(),
-            _ => Err(self.unexpected()),
-        }
-    }
-
-    fn non_finite(&mut self, word: &str) -> Result<(), JsonError> {
-        self.literal(word)?;
-        self.facts.non_finite = true;
+    fn take(&mut self, step: Step<'a>) -> Result<(), JsonError> {
+        self.rest = step.ok_or_else(|| self.error())?;
         Ok(())
     }
 
-    fn literal(&mut self, word: &str) -> Result<(), JsonError> {
-        for expected in word.bytes() {
-            if self.byte() != Some(expected) {
-                return Err(self.unexpected());
-            }
-            self.advance(1);
+    #[cold]
+    fn error(&mut self) -> JsonError {
+        let (at, fault) = self
+            .notes
+            .stop
+            .unwrap_or((self.rest, JsonFault::UnexpectedByte));
+        JsonError {
+            offset: self.text.len().saturating_sub(at.len()),
+            fault,
         }
-        Ok(())
-    }
-
-    fn number(&mut self) -> Result<(), JsonError> {
-        if self.byte() == Some(b'-') {
-            self.advance(1);
-        }
-        if self.byte() == Some(b'0') {
-            self.advance(1);
-        } else {
-            self.digits()?;
-        }
-        if self.byte() == Some(b'.') {
-            self.advance(1);
-            self.digits()?;
-        }
-        if matches!(self.byte(), Some(b'e' | b'E')) {
-            self.advance(1);
-            if matches!(self.byte(), Some(b'+' | b'-')) {
-                self.advance(1);
-            }
-            self.digits()?;
-        }
-        Ok(())
-    }
-
-    fn digits(&mut self) -> Result<(), JsonError> {
-        if !matches!(self.byte(), Some(b'0'..=b'9')) {
-            return Err(self.unexpected());
-        }
-        while matches!(self.byte(), Some(b'0'..=b'9')) {
-            self.advance(1);
-        }
-        Ok(())
-    }
-
-    fn escape(&mut self) -> Result<(), JsonError> {
-        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        match rest.get(1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                self.advance(2);
-                Ok(())
-            }
-            Some(b'u') => {
-                let Some(unit) = code_unit(rest) else {
-                    return Err(self.fault(JsonFault::InvalidEscape));
-                };
-                self.advance(6);
-                if (0xD800..0xDC00).contains(&unit) {
-                    let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-                    if code_unit(rest).is_some_and(|low| (0xDC00..0xE000).contains(&low)) {
-                        self.advance(6);
-                    } else {
-                        self.facts.lone_surrogate = true;
-                    }
-                } else if (0xDC00..0xE000).contains(&unit) {
-                    self.facts.lone_surrogate = true;
-                }
-                Ok(())
-            }
-            Some(_) => Err(self.fault(JsonFault::InvalidEscape)),
-            None => Err(self.fault_at(self.text.len(), JsonFault::UnexpectedEnd)),
-        }
-    }
-
-    fn byte(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    fn advance(&mut self, bytes: usize) {
-        self.at = self.at.saturating_add(bytes).min(self.text.len());
     }
 
     fn since(&self, start: usize) -> &'a str {
-        self.text.get(start..self.at).unwrap_or_default()
-    }
-
-    fn unexpected(&self) -> JsonError {
-        if self.at >= self.text.len() {
-            self.fault(JsonFault::UnexpectedEnd)
-        } else {
-            self.fault(JsonFault::UnexpectedByte)
-        }
-    }
-
-    fn fault(&self, fault: JsonFault) -> JsonError {
-        self.fault_at(self.at, fault)
-    }
-
-    #[expect(
-        clippy::unused_self,
-        reason = "reads as a constructor beside `fault`, with the offset given"
-    )]
-    fn fault_at(&self, offset: usize, fault: JsonFault) -> JsonError {
-        JsonError { offset, fault }
+        self.text.get(start..self.offset()).unwrap_or_default()
     }
 }
 
-/// The code unit of a `\uXXXX` escape at the start of `text`.
-pub(crate) fn code_unit(text: &[u8]) -> Option<u16> {
-    let [b'\\', b'u', digits @ ..] = text else {
-        return None;
+/// Takes one value. What is left is kept in a variable and not behind a reference, for speed.
+fn value<'a>(mut rest: &'a [u8], limit: usize, notes: &mut Notes<'a>) -> Step<'a> {
+    let mut levels = Levels::new(limit);
+    loop {
+        rest = token::space(rest, notes);
+        rest = match rest {
+            [bracket @ (b'{' | b'['), tail @ ..] => {
+                let is_object = *bracket == b'{';
+                if let Err(fault) = levels.open(is_object) {
+                    return notes.stop(tail, fault);
+                }
+                let inside = token::space(tail, notes);
+                match inside {
+                    [b'}', tail @ ..] if is_object => {
+                        levels.close();
+                        tail
+                    }
+                    [b']', tail @ ..] if !is_object => {
+                        levels.close();
+                        tail
+                    }
+                    _ if is_object => {
+                        rest = name(inside, notes)?;
+                        continue;
+                    }
+                    _ => {
+                        rest = inside;
+                        continue;
+                    }
+                }
+            }
+            _ => token::scalar(rest, notes)?,
+        };
+        // Closes what ends here, up to the next value or the end of the outermost one.
+        loop {
+            let Some(is_object) = levels.innermost() else {
+                notes.facts.depth = levels.deepest();
+                return Some(rest);
+            };
+            rest = token::space(rest, notes);
+            rest = match rest {
+                [b',', tail @ ..] => {
+                    rest = if is_object {
+                        name(token::space(tail, notes), notes)?
+                    } else {
+                        tail
+                    };
+                    break;
+                }
+                [b'}', tail @ ..] if is_object => tail,
+                [b']', tail @ ..] if !is_object => tail,
+                _ => return notes.unexpected(rest),
+            };
+            levels.close();
+        }
+    }
+}
+
+/// Takes the name of a member and its colon.
+#[inline]
+fn name<'a>(rest: &'a [u8], notes: &mut Notes<'a>) -> Step<'a> {
+    let [b'"', tail @ ..] = rest else {
+        return notes.unexpected(rest);
     };
-    digits.get(..4)?.iter().try_fold(0u16, |unit, &digit| {
-        let value = char::from(digit).to_digit(16)?;
-        Some(unit << 4 | u16::try_from(value).ok()?)
-    })
-}
-
-/// The open arrays and objects, a bit each.
-#[derive(Debug, Default)]
-struct Levels {
-    objects: [u64; STACK_WORDS],
-    depth: usize,
-}
-
-impl Levels {
-    fn open(&mut self, is_object: bool) -> Result<(), JsonFault> {
-        if self.depth == MAX_NESTING {
-            return Err(JsonFault::TooDeep { limit: MAX_NESTING });
-        }
-        let bit = 1u64 << (self.depth % 64);
-        if let Some(word) = self.objects.get_mut(self.depth / 64) {
-            *word = if is_object { *word | bit } else { *word & !bit };
-        }
-        self.depth = self.depth.saturating_add(1);
-        Ok(())
-    }
-
-    fn close(&mut self) {
-        self.depth = self.depth.saturating_sub(1);
-    }
-
-    /// Whether the innermost open level is an object; `None` if none is open.
-    fn innermost(&self) -> Option<bool> {
-        let level = self.depth.checked_sub(1)?;
-        let word = self.objects.get(level / 64).copied().unwrap_or_default();
-        Some(word & 1 << (level % 64) != 0)
+    let rest = token::space(token::string(tail, notes)?, notes);
+    match rest {
+        [b':', tail @ ..] => Some(tail),
+        _ => notes.unexpected(rest),
     }
 }
 
@@ -333,11 +258,10 @@ impl Levels {
 mod tests {
     use super::*;
 
+    /// Facts about a text, but for its depth.
     fn scan(text: &str) -> Result<Facts, JsonError> {
-        let mut scanner = Scanner::new(text);
-        scanner.value()?;
-        scanner.end()?;
-        Ok(scanner.facts())
+        let facts = Scanner::new(text).only_value()?;
+        Ok(Facts { depth: 0, ..facts })
     }
 
     #[test]
@@ -369,6 +293,53 @@ mod tests {
         for text in [r#""\ud800""#, r#""\udc00x""#, r#""\ud800\u0041""#] {
             assert_eq!(scan(text), Ok(lone), "{text}");
         }
+    }
+
+    #[test]
+    fn line_breaks_and_depth_are_noticed() {
+        let facts = |text: &str| {
+            let facts = Scanner::new(text).only_value().expect("well-formed");
+            (facts.line_break, facts.depth)
+        };
+        for (text, line_break, depth) in [
+            ("1", false, 0),
+            ("\n1", true, 0),
+            ("1\r", true, 0),
+            ("[\n]", true, 1),
+            ("[[],{\"a\":[1]}]", false, 3),
+            ("\"\\n\"", false, 0),
+        ] {
+            assert_eq!(facts(text), (line_break, depth), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_facts_of_a_value_are_its_own() {
+        let mut scanner = Scanner::new("\nNaN,\n [\n] ,{}");
+        let facts = |depth, line_break| Facts {
+            line_break,
+            depth,
+            ..Facts::default()
+        };
+        let non_finite = Facts {
+            non_finite: true,
+            ..facts(0, false)
+        };
+        let mut found = Vec::new();
+        loop {
+            found.push(scanner.value().map(|value| (value.text, value.facts)));
+            if !scanner.eat(b',') {
+                break;
+            }
+        }
+        assert_eq!(
+            found,
+            [
+                Ok(("NaN", non_finite)),
+                Ok(("[\n]", facts(1, true))),
+                Ok(("{}", facts(1, false))),
+            ]
+        );
     }
 
     #[test]
