@@ -5,14 +5,50 @@ use codehatch_tools::{ToolFault, ToolOutput};
 
 use crate::wire::{elements, member, members, raw, string};
 
+/// The members of a result that matter, found in one pass: results may be large.
+#[derive(Debug, Default)]
+struct Parts<'a> {
+    kind: Option<&'a str>,
+    content: Option<&'a str>,
+    structured: Option<&'a str>,
+    is_error: bool,
+    meta: Option<&'a str>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(result: &'a str) -> Self {
+        let mut parts = Self::default();
+        for (key, value) in members(result) {
+            match &*key {
+                "resultType" => parts.kind = Some(value),
+                "content" => parts.content = Some(value),
+                "structuredContent" => parts.structured = Some(value),
+                "isError" => parts.is_error = value == "true",
+                "_meta" => parts.meta = Some(value),
+                _ => {}
+            }
+        }
+        parts
+    }
+
+    /// Newer `FastMCP` says in the result as well that it wrapped the value.
+    fn is_marked_wrapped(&self) -> bool {
+        let marker = self
+            .meta
+            .and_then(|meta| member(meta, "fastmcp"))
+            .and_then(|fastmcp| member(fastmcp, "wrap_result"));
+        marker == Some("true")
+    }
+}
+
 /// Turns the text of a `tools/call` result into a value, or into the error that it reports.
 pub(crate) fn read(
     result: &RawJson,
     tool: &str,
     wraps_result: bool,
 ) -> Result<ToolOutput, ToolFault> {
-    let text = result.get();
-    match member(text, "resultType").and_then(string).as_deref() {
+    let parts = Parts::of(result.get());
+    match parts.kind.and_then(string).as_deref() {
         None | Some("complete") => {}
         Some("input_required") => {
             return Err(failed(
@@ -31,20 +67,13 @@ pub(crate) fn read(
             ));
         }
     }
-    let content: Vec<&str> = member(text, "content")
-        .map(elements)
-        .into_iter()
-        .flatten()
-        .collect();
-    let structured = member(text, "structuredContent");
-    if member(text, "isError") == Some("true") {
-        return Err(failed(
-            "McpToolError",
-            error_text(&content, structured, tool),
-        ));
+    let content: Vec<&str> = parts.content.map(elements).into_iter().flatten().collect();
+    if parts.is_error {
+        let message = error_text(&content, parts.structured, tool);
+        return Err(failed("McpToolError", message));
     }
-    let value = match structured {
-        Some(value) if wraps_result || is_marked_wrapped(text) => {
+    let value = match parts.structured {
+        Some(value) if wraps_result || parts.is_marked_wrapped() => {
             only_result(value).unwrap_or(value)
         }
         Some(value) => value,
@@ -58,14 +87,6 @@ fn failed(kind: &str, message: String) -> ToolFault {
         kind: kind.to_owned(),
         message,
     }
-}
-
-/// Newer `FastMCP` says it in the result as well.
-fn is_marked_wrapped(text: &str) -> bool {
-    let marker = member(text, "_meta")
-        .and_then(|meta| member(meta, "fastmcp"))
-        .and_then(|fastmcp| member(fastmcp, "wrap_result"));
-    marker == Some("true")
 }
 
 /// The value of `{"result": …}`, if there is nothing else beside it.

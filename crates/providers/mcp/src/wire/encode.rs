@@ -46,11 +46,10 @@ fn splice(text: &str, arguments: &str) -> String {
     let mut line = String::with_capacity(text.len() + arguments.len() + 16);
     line.push_str(head);
     line.push_str("\"arguments\":");
-    for (index, piece) in arguments.split(['\n', '\r']).enumerate() {
-        if index > 0 {
-            line.push(' ');
-        }
-        line.push_str(piece);
+    if memchr::memchr2(b'\n', b'\r', arguments.as_bytes()).is_some() {
+        line.push_str(&arguments.replace(['\n', '\r'], " "));
+    } else {
+        line.push_str(arguments);
     }
     if !tail.starts_with('}') {
         line.push(',');
