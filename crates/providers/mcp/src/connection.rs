@@ -8,7 +8,7 @@ use rmcp::{
     ErrorData, RoleClient, ServiceError,
     model::{
         CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-        ClientRequest, ListToolsRequest, PaginatedRequestParams, RequestId,
+        ClientRequest, ListToolsRequest, PaginatedRequestParams, RequestId, ServerPeerInfo,
     },
     service::{Peer, PeerRequestOptions, RunningService},
     transport::{DynamicTransportError, streamable_http_client::StreamableHttpError},
@@ -35,6 +35,8 @@ pub(crate) struct Connection {
     tasks: TaskTracker,
     runtime: Handle,
     pub(crate) is_modern: bool,
+    /// Whether the server says that it has tools at all.
+    pub(crate) offers_tools: bool,
     pub(crate) since: Instant,
     sessions_seen: Mutex<i64>,
 }
@@ -80,9 +82,11 @@ impl Connection {
         under: Under,
     ) -> Self {
         let peer = service.peer().clone();
-        let version = peer.peer_info().map(|info| info.protocol_version.clone());
+        let info = peer.peer_info();
+        let modern = |info: &ServerPeerInfo| !info.protocol_version.has_initialize();
         Self {
-            is_modern: version.is_some_and(|version| !version.has_initialize()),
+            is_modern: info.as_deref().is_some_and(modern),
+            offers_tools: info.is_some_and(|info| info.capabilities.tools.is_some()),
             peer,
             service: tokio::sync::Mutex::new(Some(service)),
             sessions_seen: Mutex::new(codec.lifecycle.initializations()),
@@ -196,7 +200,13 @@ impl Connection {
     async fn fault(&self, error: ServiceError, slot: &Slot) -> RequestFault {
         let may_have_run = slot.may_have_run();
         match error {
-            ServiceError::McpError(error) => RequestFault::Refused(error),
+            ServiceError::McpError(error) if slot.is_refused_by_server() => {
+                RequestFault::Refused(error)
+            }
+            ServiceError::McpError(_) => RequestFault::Lost {
+                may_have_run,
+                how: "ended the session".to_owned(),
+            },
             ServiceError::TransportSend(error) => match (http_fault(&error), &self.under) {
                 (Some(fault), _) => RequestFault::Http {
                     may_have_run: may_have_run && fault.may_have_run(),

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use codehatch_tools::{Listing, ToolProblem};
+use rmcp::model::ErrorCode;
 use tokio::time::{self, Instant};
 
 use crate::{
@@ -49,6 +50,14 @@ pub(crate) async fn read(
                 if cursor.is_none() {
                     return Ok(reader.list);
                 }
+            }
+            Err(ListFault::Request(RequestFault::Refused(error)))
+                if reader.pages == 0
+                    && error.code == ErrorCode::METHOD_NOT_FOUND
+                    && !connection.offers_tools =>
+            {
+                // It has prompts or resources only.
+                return Ok(reader.list);
             }
             Err(fault) if reader.pages == 0 => return Err(fault),
             // Many servers mean the end by an empty cursor and refuse it when it comes back.

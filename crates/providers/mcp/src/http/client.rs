@@ -223,10 +223,13 @@ impl HttpClient {
             .find_map(|arrival| match arrival {
                 Arrival::Message(message) => match *message {
                     JsonRpcMessage::Response(_) => Some(*message),
-                    JsonRpcMessage::Error(error) => Some(JsonRpcMessage::error(
-                        error.error,
-                        post.request_id().or(error.id),
-                    )),
+                    JsonRpcMessage::Error(error) => {
+                        post.exact
+                            .iter()
+                            .for_each(|exact| exact.slot.server_refuses());
+                        let id = post.request_id().or(error.id);
+                        Some(JsonRpcMessage::error(error.error, id))
+                    }
                     _ => None,
                 },
                 _ => None,

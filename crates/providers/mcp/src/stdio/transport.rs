@@ -108,11 +108,14 @@ impl StdioTransport {
                 self.noise += 1;
                 self.link.tail.push(line);
                 self.link.tail.push(b"\n");
-                tracing::warn!(
-                    bytes = line.len(),
-                    skipped = self.noise,
-                    "skipped a line of an MCP server's stdout that is not a message"
-                );
+                // The first ones are worth a warning; a server that logs to stdout would flood the log.
+                if self.noise.is_power_of_two() {
+                    tracing::warn!(
+                        bytes = line.len(),
+                        skipped = self.noise,
+                        "skipped a line of an MCP server's stdout that is not a message"
+                    );
+                }
             }
         }
     }

@@ -22,6 +22,9 @@ const WANTED: [&str; 3] = [
     "notifications/cancelled",
 ];
 
+/// Open requests from which on those that nobody waits for are looked for.
+const MANY_SLOTS: usize = 1024;
+
 /// Translates between a server's text and rmcp's types, and knows which answers are wanted as text.
 #[derive(Debug, Default)]
 pub(crate) struct Codec {
@@ -73,7 +76,12 @@ impl Codec {
 
     /// Takes the result of `id` as text.
     pub(super) fn expect(&self, id: i64, slot: &Arc<Slot>) {
-        self.slots().insert(id, Arc::clone(slot));
+        let mut slots = self.slots();
+        if slots.len() >= MANY_SLOTS {
+            // Requests that were given up before they were sent are never answered.
+            slots.retain(|_, slot| Arc::strong_count(slot) > 1);
+        }
+        slots.insert(id, Arc::clone(slot));
     }
 
     /// Answers an open `server/discover` in the server's place, as a server of the older era would.
@@ -135,7 +143,9 @@ impl Codec {
     fn error(&self, envelope: &Envelope, error: &str) -> Arrival {
         let number = envelope.number();
         if let Some(id) = number {
-            self.slots().remove(&id);
+            if let Some(slot) = self.slots().remove(&id) {
+                slot.server_refuses();
+            }
             if !self.lifecycle.answered(id, false) {
                 return Arrival::Nothing;
             }

@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc, Mutex, PoisonError,
-    atomic::{AtomicU8, Ordering},
+    atomic::{AtomicBool, AtomicU8, Ordering},
 };
 
 use codehatch_protocol::{JsonError, RawJson};
@@ -24,6 +24,7 @@ pub(crate) struct Exact {
 pub(crate) struct Slot {
     answer: Mutex<Option<Result<RawJson, WireFault>>>,
     stage: AtomicU8,
+    refused_by_server: AtomicBool,
 }
 
 /// Not handed to the transport yet, or refused by it whole.
@@ -62,6 +63,16 @@ impl Slot {
     pub(crate) fn take(&self) -> Option<Result<RawJson, WireFault>> {
         let mut place = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
         place.take()
+    }
+
+    /// Notes that the server itself answered with an error.
+    pub(crate) fn server_refuses(&self) {
+        self.refused_by_server.store(true, Ordering::Release);
+    }
+
+    /// Whether an error is the server's own. rmcp makes up others, when a session ends in mid-request.
+    pub(crate) fn is_refused_by_server(&self) -> bool {
+        self.refused_by_server.load(Ordering::Acquire)
     }
 
     /// Says that from now on the server may see the request.

@@ -52,7 +52,7 @@ def text_result(text: str) -> str:
 def era_answer(message: dict[str, Any]) -> str | None:
     """Answers `server/discover` and `initialize`, or None if the message is neither."""
     era, request_id = SCENARIO.get("era", "handshake"), message.get("id")
-    listed = {"tools": {"listChanged": True}}
+    listed = SCENARIO.get("capabilities", {"tools": {"listChanged": True}})
     if message["method"] == "server/discover":
         if era == "handshake":
             return failure(request_id, -32601, "Method not found")
@@ -246,7 +246,7 @@ def handle(line: str, send: Send) -> None:
     if lifecycle is not None:
         if lifecycle:
             send(lifecycle)
-    elif message["method"] == "tools/list":
+    elif message["method"] == "tools/list" and "capabilities" not in SCENARIO:
         send(answer(message["id"], tool_list(message)))
     elif message["method"] == "tools/call":
         call(message, line, send)
@@ -304,9 +304,9 @@ class Endpoint(BaseHTTPRequestHandler):
             log(line)
             return self.refuse(status, "go away")
         session = SCENARIO.get("session")
-        if session and message.get("method") not in ("initialize", "server/discover"):
-            if self.headers.get("Mcp-Session-Id") != session:
-                return self.refuse(404, "no such session")
+        starts = message.get("method") in ("initialize", "server/discover")
+        if session and not starts and self.headers.get("Mcp-Session-Id") != session:
+            return self.refuse(404, "no such session")
         if message.get("method") == "tools/call" and message["params"]["name"] == "cut":
             log(line)
             self.close_connection = True
@@ -322,17 +322,20 @@ class Endpoint(BaseHTTPRequestHandler):
         self.send_response(200)
         if session:
             self.send_header("Mcp-Session-Id", session)
-        listens = '"subscriptions/listen"' in line
-        if SCENARIO.get("stream") or listens:
+        stays = '"subscriptions/listen"' in line or '"name":"hang"' in line
+        if SCENARIO.get("stream") or stays:
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             handle(line, lambda text: self.chunk(f"event: message\ndata: {text}\n\n"))
-            while listens:
-                time.sleep(0.2)
-                self.chunk(": alive\n\n")
+            while stays:
+                time.sleep(0.05)
+                try:
+                    self.chunk(": alive\n\n")
+                except OSError:
+                    return log("GONE " + line)
             self.wfile.write(b"0\r\n\r\n")
-            return
+            return None
         sent: list[str] = []
         handle(line, sent.append)
         body = sent[-1].encode()
@@ -340,6 +343,7 @@ class Endpoint(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+        return None
 
     def chunk(self, text: str) -> None:
         data = text.encode()

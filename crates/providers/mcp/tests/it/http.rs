@@ -144,6 +144,22 @@ async fn an_error_inside_the_server_leaves_the_outcome_unknown() {
 }
 
 #[tokio::test]
+async fn errors_of_the_protocol_are_passed_on() {
+    for stream in [false, true] {
+        let (_fake, service) = start(json!({ "stream": stream })).await;
+        let provider = provider_of(&service);
+        assert_eq!(
+            call(&provider, "nothing", "{}").await,
+            Err(ToolFault::Failed {
+                kind: "McpError".to_owned(),
+                message: "Unknown tool: nothing (MCP error -32602)".to_owned()
+            })
+        );
+        provider.close().await;
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_address_is_named() {
     let (_fake, service) = start(json!({})).await;
     let url = format!("http://127.0.0.1:{}/wrong", service.port);
@@ -252,17 +268,43 @@ async fn the_newer_era_mirrors_names_and_arguments_in_headers() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_given_up_ends_its_request() {
-    let (fake, service) = start(json!({"stream": true})).await;
+async fn a_call_that_is_given_up_is_cancelled_on_the_server() {
+    for era in ["handshake", "stateless"] {
+        let (fake, service) = start(json!({ "era": era })).await;
+        let provider = provider_of(&service);
+        provider.list().await.expect("a listing");
+        let hanging = call(&provider, "hang", "{}");
+        assert!(
+            tokio::time::timeout(Duration::from_millis(300), hanging)
+                .await
+                .is_err()
+        );
+        fake.wait_for("GONE", 1).await;
+        let told = fake.noted("notifications/cancelled").len();
+        assert_eq!(told > 0, era == "handshake", "{era}");
+        assert_eq!(value(&provider, "echo", &json!({})).await, json!({}));
+        provider.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_in_mid_call_leaves_the_outcome_unknown() {
+    let (fake, mut service) = start(json!({"session": "first"})).await;
     let provider = provider_of(&service);
     provider.list().await.expect("a listing");
-    let waiting = tokio::time::timeout(Duration::from_millis(300), call(&provider, "hang", "{}"));
-    assert!(waiting.await.is_err() || !fake.noted("hang").is_empty());
-    until("a cancellation or an answer", || {
-        fake.noted("\"hang\"").len() == 1
-    })
-    .await;
-    assert_eq!(value(&provider, "echo", &json!({})).await, json!({}));
+    let killing = async {
+        fake.wait_for("\"name\":\"hang\"", 1).await;
+        service.stop().await;
+    };
+    let (outcome, ()) = tokio::join!(call(&provider, "hang", "{}"), killing);
+    assert!(
+        matches!(outcome, Err(ToolFault::OutcomeUnknown { .. })),
+        "{outcome:?}"
+    );
+    let again = Fake::new(json!({"session": "second"}));
+    let _service = again.serve(service.port).await;
+    assert_eq!(call(&provider, "echo", "{}").await, Ok("{}".to_owned()));
+    assert_eq!(again.noted("\"name\":\"hang\"").len(), 0);
     provider.close().await;
 }
 

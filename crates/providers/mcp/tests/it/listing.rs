@@ -1,7 +1,7 @@
 //! Tool lists: long ones, odd ones, endless ones.
 
 use codehatch_mcp::McpLimits;
-use codehatch_tools::ToolProvider;
+use codehatch_tools::{Listing, ToolProvider};
 use serde_json::json;
 
 use crate::support::{Fake, call, list_error, names, provider};
@@ -114,5 +114,16 @@ async fn results_are_unwrapped_where_the_schema_says_that_they_are_wrapped() {
     let big = "123456789012345678901234567890";
     let answer = call(&provider, "echo", &format!("{{\"result\":{big}}}")).await;
     assert_eq!(answer, Ok(big.to_owned()));
+    provider.close().await;
+}
+
+#[tokio::test]
+async fn a_server_without_tools_has_an_empty_list() {
+    let fake = Fake::new(json!({"capabilities": {"prompts": {}}}));
+    let provider = fake.provider();
+    assert_eq!(
+        provider.list().await.expect("a listing"),
+        Listing::default()
+    );
     provider.close().await;
 }
