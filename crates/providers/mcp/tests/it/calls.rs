@@ -220,8 +220,7 @@ async fn calls_in_flight_learn_of_the_end_and_a_restart_is_shared() {
 async fn a_call_that_is_given_up_is_cancelled_on_the_server() {
     let fake = Fake::new(json!({}));
     let provider = fake.provider();
-    let waiting = tokio::time::timeout(Duration::from_millis(300), call(&provider, "hang", "{}"));
-    assert!(waiting.await.is_err());
+    fake.give_up_hanging_call(&provider).await;
     fake.wait_for("notifications/cancelled", 1).await;
     let sent: Value = serde_json::from_str(&fake.noted("\"name\":\"hang\"")[0]).expect("JSON");
     let cancelled: Value =

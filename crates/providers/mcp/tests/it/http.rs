@@ -273,12 +273,7 @@ async fn a_call_that_is_given_up_is_cancelled_on_the_server() {
         let (fake, service) = start(json!({ "era": era })).await;
         let provider = provider_of(&service);
         provider.list().await.expect("a listing");
-        let hanging = call(&provider, "hang", "{}");
-        assert!(
-            tokio::time::timeout(Duration::from_millis(300), hanging)
-                .await
-                .is_err()
-        );
+        fake.give_up_hanging_call(&provider).await;
         fake.wait_for("GONE", 1).await;
         let told = fake.noted("notifications/cancelled").len();
         assert_eq!(told > 0, era == "handshake", "{era}");

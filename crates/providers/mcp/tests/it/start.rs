@@ -39,14 +39,12 @@ async fn a_server_that_dies_at_start_is_quoted() {
 #[tokio::test]
 async fn a_server_that_hangs_at_start_is_given_up_in_time() {
     let fake = Fake::new(json!({"start": {"hang": true, "words": "waiting for a login\n"}}));
-    let server = fake
-        .server()
-        .with_connect_timeout(Duration::from_millis(800));
+    let server = fake.server().with_connect_timeout(Duration::from_secs(2));
     let begun = Instant::now();
     let message = list_error(&provider(server)).await;
-    assert!(begun.elapsed() < Duration::from_secs(3));
+    assert!(begun.elapsed() < Duration::from_secs(6));
     assert!(
-        message.contains("gave no MCP answer within 800ms"),
+        message.contains("gave no MCP answer within 2s"),
         "{message}"
     );
     assert!(message.contains("raise its `connect_timeout`"), "{message}");
@@ -94,20 +92,18 @@ async fn a_server_that_breaks_on_discovery_is_started_again_the_old_way() {
 #[tokio::test]
 async fn a_server_that_ignores_discovery_is_asked_the_old_way() {
     let fake = Fake::new(json!({"era": "ignores-discover"}));
-    let provider = provider(fake.server().with_connect_timeout(Duration::from_secs(3)));
+    let provider = provider(fake.server().with_connect_timeout(Duration::from_secs(6)));
     assert_eq!(value(&provider, "echo", &json!({})).await, json!({}));
     assert_eq!(fake.noted("START").len(), 1);
     provider.close().await;
 }
 
 #[tokio::test]
-async fn a_slow_server_of_the_newer_era_is_asked_again() {
-    let fake = Fake::new(json!({"era": "stateless", "start": {"delay": 1.5}}));
-    let provider = provider(
-        fake.server()
-            .with_connect_timeout(Duration::from_millis(4200)),
-    );
+async fn a_server_of_the_newer_era_that_answers_too_late_is_asked_again() {
+    let fake = Fake::new(json!({"era": "answers-late"}));
+    let provider = provider(fake.server().with_connect_timeout(Duration::from_secs(6)));
     assert_eq!(value(&provider, "echo", &json!({})).await, json!({}));
+    assert_eq!(fake.noted("START").len(), 2);
     provider.close().await;
 }
 

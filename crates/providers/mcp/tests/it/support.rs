@@ -64,6 +64,16 @@ impl Fake {
     }
 }
 
+impl Fake {
+    /// Makes a call that is never answered, and drops it once the server has it.
+    pub(crate) async fn give_up_hanging_call(&self, provider: &McpProvider) {
+        tokio::select! {
+            outcome = call(provider, "hang", "{}") => panic!("it hangs: {outcome:?}"),
+            () = self.wait_for("\"name\":\"hang\"", 1) => {}
+        }
+    }
+}
+
 pub(crate) fn provider(server: McpServer) -> McpProvider {
     McpProvider::new(server).expect("a valid description")
 }
