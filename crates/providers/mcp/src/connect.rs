@@ -24,7 +24,7 @@ use crate::{
     connection::{Connection, Under, http_fault},
     handler::Handler,
     http::HttpClient,
-    stdio::{Link, Program, Settings, StdioTransport},
+    stdio::{Link, Obituary, Program, Settings, StdioTransport},
     wire::Codec,
 };
 
@@ -55,8 +55,8 @@ pub(crate) enum ConnectError {
         command: String,
         source: std::io::Error,
     },
-    #[error("{how}; run `{command}` by hand to see why")]
-    Ended { how: String, command: String },
+    #[error("{}; run `{command}` by hand to see why{}", end.how, end.last_words)]
+    Ended { end: Obituary, command: String },
     #[error("gave no MCP answer within {after:?}; {hint}{last_words}")]
     Silent {
         after: Duration,
@@ -164,7 +164,8 @@ impl Attempt<'_> {
             (Era::Either, _) if codec.lifecycle.discovered_late() => Era::Stateless,
             (Era::Either, ConnectError::Http { .. }) => return Err(first),
             (Era::Either, _) => Era::Handshake,
-            (Era::Handshake | Era::Stateless, _) => Era::Either,
+            (_, ConnectError::Refused { .. } | ConnectError::Protocol { .. }) => Era::Either,
+            (Era::Handshake | Era::Stateless, _) => return Err(first),
         };
         // The first error tells more if the second attempt ends in the same way.
         self.once(next, &Arc::new(Codec::default()))
@@ -247,7 +248,7 @@ impl Attempt<'_> {
     fn sort(
         &self,
         error: ClientInitializeError,
-        ended: Option<String>,
+        ended: Option<Obituary>,
         http: Option<String>,
     ) -> ConnectError {
         match error {
@@ -262,14 +263,14 @@ impl Attempt<'_> {
                 let fault = http_fault(&error).map(ToString::to_string);
                 match (fault.or(http), ended) {
                     (Some(fault), _) => ConnectError::Http { fault },
-                    (None, Some(how)) => self.ended(how),
+                    (None, Some(end)) => self.ended(end),
                     (None, None) => ConnectError::Http {
                         fault: error.error.to_string(),
                     },
                 }
             }
             ClientInitializeError::ConnectionClosed(_) => match (ended, http) {
-                (Some(how), _) => self.ended(how),
+                (Some(end), _) => self.ended(end),
                 (None, Some(fault)) => ConnectError::Http { fault },
                 (None, None) => ConnectError::Http {
                     fault: "the connection broke".to_owned(),
@@ -281,9 +282,9 @@ impl Attempt<'_> {
         }
     }
 
-    fn ended(&self, how: String) -> ConnectError {
+    fn ended(&self, end: Obituary) -> ConnectError {
         ConnectError::Ended {
-            how,
+            end,
             command: self.command(),
         }
     }

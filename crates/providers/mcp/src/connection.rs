@@ -19,7 +19,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     handler::Handler,
     http::HttpFault,
-    stdio::Link,
+    stdio::{Link, Obituary},
     wire::{Codec, Exact, Slot, WireFault},
 };
 
@@ -66,7 +66,7 @@ pub(crate) enum RequestFault {
     /// The answer could not be taken.
     Answer(WireFault),
     /// The connection is gone; `may_have_run` says whether the server may have seen the request.
-    Lost { may_have_run: bool, how: String },
+    Lost { may_have_run: bool, end: Obituary },
     /// The HTTP request failed; the connection as such is not affected.
     Http {
         may_have_run: bool,
@@ -205,7 +205,7 @@ impl Connection {
             }
             ServiceError::McpError(_) => RequestFault::Lost {
                 may_have_run,
-                how: "ended the session".to_owned(),
+                end: Obituary::plain("ended the session"),
             },
             ServiceError::TransportSend(error) => match (http_fault(&error), &self.under) {
                 (Some(fault), _) => RequestFault::Http {
@@ -215,7 +215,7 @@ impl Connection {
                 },
                 (None, Under::Process(link)) => RequestFault::Lost {
                     may_have_run,
-                    how: link.obituary().await,
+                    end: link.obituary().await,
                 },
                 (None, Under::Http) => RequestFault::Http {
                     may_have_run,
@@ -225,19 +225,19 @@ impl Connection {
             },
             _ => RequestFault::Lost {
                 may_have_run,
-                how: self.how_it_ended().await,
+                end: self.how_it_ended().await,
             },
         }
     }
 
-    /// How the connection ended, as a predicate: `exited with code 3`.
-    pub(crate) async fn how_it_ended(&self) -> String {
+    /// How the connection ended.
+    pub(crate) async fn how_it_ended(&self) -> Obituary {
         if self.closing.is_cancelled() {
-            return "was closed".to_owned();
+            return Obituary::plain("was closed");
         }
         match &self.under {
             Under::Process(link) => link.obituary().await,
-            Under::Http => "broke the connection off".to_owned(),
+            Under::Http => Obituary::plain("broke the connection off"),
         }
     }
 

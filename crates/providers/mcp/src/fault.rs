@@ -17,14 +17,18 @@ pub(crate) fn of_call(server: &str, fault: RequestFault) -> ToolFault {
         },
         RequestFault::Lost {
             may_have_run: true,
-            how,
+            end,
         } => ToolFault::OutcomeUnknown {
             message: format!(
-                "MCP server `{server}` {how}. The call was on its way: it may have been carried out"
+                "MCP server `{server}` {}. The call was on its way: it may have been carried out{}",
+                end.how, end.last_words
             ),
         },
-        RequestFault::Lost { how, .. } => ToolFault::Unavailable {
-            message: format!("MCP server `{server}` {how}. The call was not sent"),
+        RequestFault::Lost { end, .. } => ToolFault::Unavailable {
+            message: format!(
+                "MCP server `{server}` {}. The call was not sent{}",
+                end.how, end.last_words
+            ),
         },
         RequestFault::Http {
             may_have_run: true,
@@ -51,7 +55,7 @@ pub(crate) fn of_list(fault: RequestFault) -> String {
             )
         }
         RequestFault::Answer(fault) => format!("sent a tool list that cannot be read: {fault}"),
-        RequestFault::Lost { how, .. } => how,
+        RequestFault::Lost { end, .. } => end.how + &end.last_words,
         RequestFault::Http { fault, .. } => format!("cannot be reached: {fault}"),
     }
 }

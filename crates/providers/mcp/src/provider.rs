@@ -88,10 +88,10 @@ impl McpProvider {
                 return Ok(Arc::clone(connection));
             }
             let was_stable = connection.since.elapsed() >= STABLE;
-            let how = connection.how_it_ended().await;
+            let end = connection.how_it_ended().await;
             connection.close().await;
             state.connection = None;
-            state.died(was_stable, how);
+            state.died(was_stable, end.how + &end.last_words);
             // It may come back with other tools.
             self.changes.send_modify(|count| *count += 1);
         }
@@ -113,6 +113,8 @@ impl McpProvider {
                 Ok(connection)
             }
             Err(error) => {
+                // It may be another server by now.
+                state.era = Era::Either;
                 state.died(false, error.to_string());
                 Err(error)
             }

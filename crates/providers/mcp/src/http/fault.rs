@@ -7,13 +7,16 @@ pub(crate) const SHOWN_BYTES: usize = 300;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpFault {
     /// No connection came about.
-    #[error("cannot connect to it; check that it runs and that its `url` is right")]
+    #[error(
+        "cannot connect to it{}; check that it runs and that its `url` is right",
+        root(source)
+    )]
     NoConnection {
         /// What the client said. Without the address, which may hold a token.
         source: reqwest::Error,
     },
     /// The connection broke after the request was on its way.
-    #[error("the connection broke")]
+    #[error("the connection broke{}", root(source))]
     Broken {
         /// What the client said. Without the address, which may hold a token.
         source: reqwest::Error,
@@ -26,7 +29,7 @@ pub(crate) enum HttpFault {
         /// The start of the body.
         body: String,
     },
-    /// It answered `server/discover` neither way in time.
+    /// The answer is neither JSON nor an event stream.
     #[error(
         "it answered with `{content_type}` instead of JSON or an event stream; check that its `url` is an MCP endpoint"
     )]
@@ -73,6 +76,15 @@ impl HttpFault {
     pub(crate) fn is_transient(&self) -> bool {
         matches!(self, Self::NoConnection { source } if source.is_connect())
     }
+}
+
+/// The innermost cause, in brackets.
+fn root(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    format!(" ({cause})")
 }
 
 fn hint(status: u16) -> &'static str {

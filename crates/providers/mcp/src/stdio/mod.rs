@@ -7,5 +7,5 @@ mod transport;
 mod watcher;
 
 pub use process::HOST_VARIABLES;
-pub(crate) use process::{Link, Program};
+pub(crate) use process::{Link, Obituary, Program};
 pub(crate) use transport::{Settings, StdioTransport};

@@ -229,8 +229,8 @@ impl Link {
         }
     }
 
-    /// How the server ended and what it last wrote, once that is known.
-    pub(crate) async fn obituary(&self) -> String {
+    /// How the server ended, once that is known.
+    pub(crate) async fn obituary(&self) -> Obituary {
         let mut exit = self.exit.clone();
         // On a timeout the process lives on with its output closed.
         let _ = time::timeout(REPORT_GRACE, exit.wait_for(Option::is_some)).await;
@@ -242,14 +242,36 @@ impl Link {
                 (None, None) => "ended".to_owned(),
             },
         );
-        format!("{how}{}", self.last_words())
+        Obituary {
+            how,
+            last_words: self.last_words(),
+        }
     }
 
-    /// What it last wrote on stderr, as the end of a sentence; empty if nothing.
+    /// What the server last wrote, as the end of a message; empty if nothing.
     pub(crate) fn last_words(&self) -> String {
         match self.tail.text() {
-            text if text.is_empty() => String::new(),
-            text => format!("; it last wrote:\n{text}"),
+            text if text.is_empty() => text,
+            text => format!(". It last wrote:\n{text}"),
+        }
+    }
+}
+
+/// How a server came to its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Obituary {
+    /// As a predicate: `exited with code 3`.
+    pub(crate) how: String,
+    /// What it last wrote, as the end of a message; empty if nothing.
+    pub(crate) last_words: String,
+}
+
+impl Obituary {
+    /// For what has no process, and so no last words.
+    pub(crate) fn plain(how: &str) -> Self {
+        Self {
+            how: how.to_owned(),
+            last_words: String::new(),
         }
     }
 }

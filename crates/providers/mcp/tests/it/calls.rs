@@ -173,7 +173,7 @@ async fn a_call_whose_server_dies_has_an_unknown_outcome_and_the_next_one_restar
     assert_eq!(
         fault,
         ToolFault::OutcomeUnknown {
-            message: "MCP server `fake` exited with code 4; it last wrote:\nout of disk. The call was on its way: it may have been carried out".to_owned()
+            message: "MCP server `fake` exited with code 4. The call was on its way: it may have been carried out. It last wrote:\nout of disk".to_owned()
         }
     );
     assert_eq!(call(&provider, "echo", "{}").await, Ok("{}".to_owned()));

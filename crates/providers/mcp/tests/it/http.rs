@@ -81,7 +81,7 @@ async fn a_call_while_the_server_is_down_is_surely_not_carried_out() {
     assert_eq!(
         fault,
         ToolFault::Unavailable {
-            message: "MCP server `fake`: cannot connect to it; check that it runs and that its `url` is right. The call was not carried out".to_owned()
+            message: "MCP server `fake`: cannot connect to it (Connection refused (os error 111)); check that it runs and that its `url` is right. The call was not carried out".to_owned()
         }
     );
     let again = Fake::new(json!({"era": "stateless"}));

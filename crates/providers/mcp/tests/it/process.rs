@@ -127,7 +127,7 @@ async fn secrets_do_not_show_in_what_a_dead_server_wrote() {
     let message = crate::support::list_error(&provider(server)).await;
     assert!(message.contains("bad token [redacted]"), "{message}");
     assert!(
-        !message.contains("it last wrote:\nbad token t0ken"),
+        !message.contains("It last wrote:\nbad token t0ken"),
         "{message}"
     );
 }
