@@ -1,0 +1,4 @@
+//! Functions called as the engine calls them.
+
+#[cfg(test)]
+mod functions;
