@@ -283,7 +283,8 @@ impl ToolSet {
         };
         thread::scope(|scope| {
             for _ in 0..helpers {
-                scope.spawn(work);
+                // Without another thread this one does it all.
+                let _ = thread::Builder::new().spawn_scoped(scope, work);
             }
             work();
         });
