@@ -165,3 +165,19 @@ fn suggest(bencher: Bencher<'_, '_>, tools: usize) {
             .len()
     });
 }
+
+#[divan::bench(args = SIZES)]
+fn search(bencher: Bencher<'_, '_>, tools: usize) {
+    let providers = providers(tools);
+    let set = ToolSet::build(&borrow(&providers));
+    set.search("warm up", 1);
+    bencher.bench(|| set.search(black_box("operation 77 of records"), 10).len());
+}
+
+#[divan::bench(args = SIZES)]
+fn first_search(bencher: Bencher<'_, '_>, tools: usize) {
+    let providers = providers(tools);
+    bencher
+        .with_inputs(|| ToolSet::build(&borrow(&providers)))
+        .bench_values(|set| set.search("operation 77", 10).len());
+}

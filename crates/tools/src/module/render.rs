@@ -34,8 +34,20 @@ pub(crate) struct Summary {
     /// Its functions and types with all that is said of them.
     pub(crate) full: String,
     pub(crate) full_chars: usize,
-    /// Where the signature of each tool stands in `full`.
-    pub(crate) signatures: Vec<Range<usize>>,
+    /// Where the tools stand in `full`.
+    pub(crate) entries: Vec<Entry>,
+    /// Where the types stand in `full`; nowhere those that are left out.
+    pub(crate) types: Vec<Range<usize>>,
+}
+
+/// Where one tool stands in [`Summary::full`].
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) signature: Range<usize>,
+    /// All its lines.
+    pub(crate) lines: Range<usize>,
+    /// The types that it names, by their places.
+    pub(crate) types: Vec<u32>,
 }
 
 /// Functions written with the names that their types should have: all but few of them are right, and a
@@ -120,28 +132,36 @@ pub(crate) fn summary(tools: &[Tool<'_>]) -> Summary {
         .collect();
     let types = Types::of(&defs);
     let (mut full, mut brief) = (String::new(), String::new());
-    let signatures = shapes
+    let entries = shapes
         .iter()
         .enumerate()
         .map(|(index, shape)| {
             let names = types.names(index, &defs[index]);
-            push_entry((&mut full, &mut brief), shape, names)
+            let signature = push_entry((&mut full, &mut brief), shape, names);
+            Entry {
+                lines: signature.start..full.len(),
+                signature,
+                types: types.of_tool(index),
+            }
         })
         .collect();
+    let mut lines = Vec::with_capacity(types.list.len());
     for named in &types.list {
+        let start = full.len();
         if named.place < MAX_TYPES_SHOWN {
-            let start = full.len();
             let names = types.names(named.tool, &defs[named.tool]);
             push_definition(&mut full, &named.name, named.def, names);
             full.push('\n');
             brief.push_str(&full[start..]);
         }
+        lines.push(start..full.len());
     }
     Summary {
         brief_chars: brief.chars().count(),
         brief,
         full_chars: full.chars().count(),
         full,
-        signatures,
+        entries,
+        types: lines,
     }
 }

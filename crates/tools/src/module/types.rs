@@ -144,6 +144,14 @@ impl<'s, 'a> Types<'s, 'a> {
         TypeNames::Final(defs, &self.list, &self.places[tool])
     }
 
+    /// The places of the types of the tool at `tool`, in the order of their names.
+    pub(crate) fn of_tool(&self, tool: usize) -> Vec<u32> {
+        let mut places = self.places[tool].clone();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
     /// Whether what was written about the tool at `tool` with the names its types should have is wrong.
     pub(crate) fn is_renamed(&self, tool: usize) -> bool {
         self.renamed[tool]

@@ -81,10 +81,13 @@ impl<'a> Reader<'a> {
 
     fn map_type(&mut self, node: &Node<'a>, hint: Hint<'_>) -> Ty<'a> {
         let additional = node.additional.filter(|schema| schema.is_object());
-        let patterns = node.patterns.into_iter().flat_map(serde_json::Map::values);
+        let mut patterns: Vec<_> = node.patterns.into_iter().flatten().collect();
+        patterns.sort_unstable_by_key(|(pattern, _)| *pattern);
         self.level += 1;
         let hint = hint.child("Value");
         let values: Vec<_> = patterns
+            .into_iter()
+            .map(|(_, schema)| schema)
             .chain(additional)
             .take(super::limits::MAX_MEMBERS)
             .map(|schema| self.convert(schema, hint).ty)

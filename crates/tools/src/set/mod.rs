@@ -4,6 +4,7 @@ mod file;
 mod fingerprint;
 mod registry;
 mod reuse;
+mod search;
 mod suggest;
 mod tool_ref;
 mod toolset;

@@ -42,7 +42,19 @@ impl<'s> ToolRef<'s> {
     /// Its signature as the catalog shows it. Renders the namespace if nothing has yet.
     pub fn signature(&self) -> &'s str {
         let summary = self.set.summary(self.namespace);
-        &summary.full[summary.signatures[self.tool].clone()]
+        &summary.full[summary.entries[self.tool].signature.clone()]
+    }
+
+    /// All that the catalog says of it: signature, description, parameters, and the types that it names.
+    /// Renders the namespace if nothing has yet.
+    pub fn text(&self) -> String {
+        let summary = self.set.summary(self.namespace);
+        let entry = &summary.entries[self.tool];
+        let mut text = summary.full[entry.lines.clone()].to_owned();
+        for &at in &entry.types {
+            text.push_str(&summary.full[summary.types[at as usize].clone()]);
+        }
+        text
     }
 
     fn entry(&self) -> &'s super::registry::Entry {

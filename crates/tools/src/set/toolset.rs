@@ -15,6 +15,7 @@ use super::{
     fingerprint::{Fingerprint, Hasher},
     registry::{Entry, Namespace, register},
     reuse::{is_same, take_over},
+    search::Index,
     suggest::suggest,
     tool_ref::ToolRef,
 };
@@ -70,6 +71,7 @@ struct Inner {
     namespaces: Vec<Namespace>,
     name_problems: Vec<Diagnostic>,
     by_raw_name: OnceLock<Vec<(usize, usize)>>,
+    index: OnceLock<Index>,
     files: OnceLock<Arc<[StubFile]>>,
     fingerprint: OnceLock<Fingerprint>,
     catalogs: Mutex<Vec<(CatalogOptions, Arc<str>)>>,
@@ -97,6 +99,7 @@ impl ToolSet {
                 namespaces,
                 name_problems,
                 by_raw_name: OnceLock::new(),
+                index: OnceLock::new(),
                 files: OnceLock::new(),
                 fingerprint: OnceLock::new(),
                 catalogs: Mutex::new(Vec::new()),
@@ -128,6 +131,20 @@ impl ToolSet {
     /// Up to three paths that `name` may have meant, the likeliest first.
     pub fn suggest(&self, name: &str) -> Vec<&str> {
         suggest(name, self.iter().map(|tool| tool.path()))
+    }
+
+    /// Up to `limit` tools whose names, descriptions or parameters have words of `query`, the best first.
+    ///
+    /// The first search reads all tools, which takes some microseconds each.
+    pub fn search(&self, query: &str, limit: usize) -> Vec<ToolRef<'_>> {
+        let index = self
+            .inner
+            .index
+            .get_or_init(|| Index::of(self.iter().map(|tool| (tool.path(), tool.spec()))));
+        let found = index.find(query, limit).into_iter();
+        found
+            .filter_map(|number| self.at(number as usize))
+            .collect()
     }
 
     /// All tools, by namespace and name; those of the package itself last.
@@ -283,7 +300,8 @@ impl ToolSet {
         };
         thread::scope(|scope| {
             for _ in 0..helpers {
-                scope.spawn(work);
+                // Without another thread this one does it all.
+                let _ = thread::Builder::new().spawn_scoped(scope, work);
             }
             work();
         });
@@ -317,6 +335,21 @@ impl ToolSet {
                 spec: self.spec(entry),
             })
             .collect()
+    }
+
+    /// The tool that [`ToolSet::iter`] returns as number `number`.
+    fn at(&self, mut number: usize) -> Option<ToolRef<'_>> {
+        for (namespace, group) in self.inner.namespaces.iter().enumerate() {
+            if number < group.tools.len() {
+                return Some(ToolRef {
+                    set: self,
+                    namespace,
+                    tool: number,
+                });
+            }
+            number -= group.tools.len();
+        }
+        None
     }
 
     fn namespace_at(&self, name: Option<&str>) -> Option<usize> {

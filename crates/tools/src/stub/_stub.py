@@ -9,7 +9,7 @@ from builtins import list as _list
 from builtins import repr as _repr
 from difflib import get_close_matches as _get_close_matches
 from importlib import import_module as _import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adk_code_mode_sandbox._rpc_client import ToolError, call
 
@@ -18,15 +18,15 @@ if sys.version_info >= (3, 11):
 else:
     from typing import Optional as NotRequired
 
-try:
+if TYPE_CHECKING:
     from adk_code_mode_sandbox._rpc_client import HTTPStatusError
-except ImportError:  # Guests before the fourth protocol raise ToolError instead.
+else:
+    try:
+        from adk_code_mode_sandbox._rpc_client import HTTPStatusError
+    except ImportError:  # Guests before the fourth protocol raise ToolError instead.
 
-    class HTTPStatusError(Exception):  # type: ignore[no-redef]
-        """An HTTP service behind a tool answered with an error status."""
-
-        status_code: int
-        body: Any
+        class HTTPStatusError(Exception):
+            """An HTTP service behind a tool answered with an error status."""
 
 
 __all__ = ("HTTPStatusError", "NotRequired", "REQUIRED", "ToolError", "UNSET", "attribute", "send")

@@ -4,14 +4,17 @@ use super::visible::{is_hidden, is_plain, push_escape};
 
 /// Writes one docstring into `out`, four spaces in. Lines are added in order; [`Docstring::end`] closes it.
 ///
-/// The text starts on the line below the quotes, so that `inspect.getdoc` finds the right margin whatever the
-/// text's own indentation is, and no line of it ever starts at column 0.
+/// More than one line starts on the line below the quotes, so that `inspect.getdoc` finds the right margin
+/// whatever the text's own indentation is, and no line of it ever starts at column 0.
 #[derive(Debug)]
 pub(crate) struct Docstring<'o> {
     out: &'o mut String,
     /// Blank lines that were asked for and are written only if text follows.
     blank: usize,
-    started: bool,
+    /// Where the literal and its text start, once there is one.
+    first: Option<(usize, usize)>,
+    /// Whether there is a second line.
+    many: bool,
 }
 
 impl<'o> Docstring<'o> {
@@ -19,7 +22,8 @@ impl<'o> Docstring<'o> {
         Self {
             out,
             blank: 0,
-            started: false,
+            first: None,
+            many: false,
         }
     }
 
@@ -30,17 +34,17 @@ impl<'o> Docstring<'o> {
 
     /// Adds a blank line, unless nothing stands before or after it.
     pub(crate) fn blank(&mut self) {
-        if self.started {
+        if self.first.is_some() {
             self.blank = 1;
         }
     }
 
-    /// Adds text that may have several lines. Space at the ends of lines and of the whole is dropped.
+    /// Adds text that may have several lines. Space at the ends of lines is dropped.
     pub(crate) fn text(&mut self, text: &str) {
         for line in text.split('\n') {
             let line = line.trim_end();
             if line.is_empty() {
-                self.blank += usize::from(self.started);
+                self.blank += usize::from(self.first.is_some());
             } else {
                 self.line("", line);
             }
@@ -49,9 +53,11 @@ impl<'o> Docstring<'o> {
 
     /// Adds one line, `indent` deeper than the text. Line ends in `text` are shown as escapes.
     pub(crate) fn line(&mut self, indent: &str, text: &str) {
-        if !self.started {
+        let literal = self.out.len();
+        if self.first.is_none() {
             self.out.push_str("    \"\"\"");
-            self.started = true;
+        } else {
+            self.many = true;
         }
         for _ in 0..=self.blank {
             self.out.push('\n');
@@ -59,13 +65,25 @@ impl<'o> Docstring<'o> {
         self.blank = 0;
         self.out.push_str("    ");
         self.out.push_str(indent);
+        let start = self.out.len();
         push_escaped(self.out, text);
+        self.first.get_or_insert((literal, start));
     }
 
     /// Closes the docstring. Writes nothing if there was no text.
     pub(crate) fn end(self) {
-        if self.started {
+        let Some((literal, start)) = self.first else {
+            return;
+        };
+        // A quote at the end would join those that close the literal.
+        if self.many || self.out.ends_with('"') {
             self.out.push_str("\n    \"\"\"\n");
+        } else {
+            let only = self.out.split_off(start);
+            self.out.truncate(literal);
+            self.out.push_str("    \"\"\"");
+            self.out.push_str(&only);
+            self.out.push_str("\"\"\"\n");
         }
     }
 }
@@ -123,6 +141,12 @@ mod tests {
             doc("\n\nOne\r\n  two\n\n\nthree\0\u{2028}x \n\n"),
             "    \"\"\"\n    One\n      two\n\n\n    three\\\\x00\\\\u2028x\n    \"\"\"\n"
         );
+    }
+
+    #[test]
+    fn a_single_line_stands_between_its_quotes() {
+        assert_eq!(doc("Reads. \n"), "    \"\"\"Reads.\"\"\"\n");
+        assert_eq!(doc("Ends in \\"), "    \"\"\"Ends in \\\\\"\"\"\n");
     }
 
     #[test]

@@ -82,7 +82,10 @@ fn push_nested(out: &mut String, value: &Value, (end, quote): (usize, u8), depth
         }
         Value::Object(members) => {
             out.push('{');
-            for (index, (key, member)) in members.iter().enumerate() {
+            // The same value is written the same way, however its map keeps its keys.
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_unstable_by_key(|(key, _)| *key);
+            for (index, (key, member)) in members.into_iter().enumerate() {
                 if index > 0 {
                     out.push_str(", ");
                 }

@@ -508,3 +508,30 @@ fn the_same_name_in_two_namespaces_and_a_namespace_called_like_a_tool() {
         Some(2)
     );
 }
+
+#[test]
+fn tools_are_found_by_words_and_shown_whole() {
+    let set = crate::fixtures::corpus();
+    let found = |words| -> Vec<_> {
+        set.search(words, 3)
+            .iter()
+            .map(codehatch_tools::ToolRef::path)
+            .collect()
+    };
+    assert_eq!(found("create an issue")[0], "tracker.create_issue");
+    assert_eq!(
+        found("issues")[..2],
+        ["tracker.create_issue", "tracker.get_issue"]
+    );
+    assert_eq!(found("email lookup")[0], "chat.users_lookupbyemail");
+    assert_eq!(found("postage rates"), [""; 0]);
+    assert_eq!(found(""), [""; 0]);
+    let best = set.search("merge pull", 1);
+    insta::assert_snapshot!(best[0].text(), @r"
+    def merge_pull(*, number: int, owner: str, repo: str, method: 'merge' | 'squash' | 'rebase' = 'merge') -> MergePullResult
+        Merges a pull request.
+        owner: Account that the repository belongs to
+        repo: Name of the repository, without its owner
+    MergePullResult = {merged: bool, sha?: str | None}
+    ");
+}

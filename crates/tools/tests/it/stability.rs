@@ -194,3 +194,15 @@ fn what_did_not_change_is_not_rendered_again() {
     assert_ne!(address(&set, "__init__.py"), address(&fewer, "__init__.py"));
     assert!(fewer.resolve("chat.react").is_none());
 }
+
+#[test]
+fn a_set_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync + Clone + 'static>() {}
+    shared::<ToolSet>();
+    let set = server("tracker");
+    let texts = || (set.catalog(&CatalogOptions::default()), set.files().len());
+    std::thread::scope(|scope| {
+        let other = scope.spawn(texts);
+        assert_eq!(texts(), other.join().expect("it does not panic"));
+    });
+}
