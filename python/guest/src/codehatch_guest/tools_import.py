@@ -237,11 +237,11 @@ def _twin(function: types.FunctionType) -> Callable[..., Any]:
     return twin
 
 
-def _send_async(path: str, *arguments: Any) -> Any:
+def _send_async(path: str, *arguments: Any, **options: Any) -> Any:
     """In place of the generated package's ``send``: the same arguments, an awaitable result."""
     from tools import _stub  # type: ignore[import-not-found]
 
-    return _call_async(path, _stub.prepare(path, *arguments))
+    return _call_async(path, _stub.prepare(path, *arguments, **options))
 
 
 def _call_async(name: str, args: dict[str, Any], timeout: float | None = None) -> Any:

@@ -1,0 +1,63 @@
+//! The `codehatch` command: arguments → configuration → library; prints, and chooses exit codes.
+
+mod args;
+mod config;
+mod doctor;
+
+mod exit;
+mod mcp_json;
+mod progress;
+mod report;
+mod run;
+mod secret;
+mod setup;
+mod tools;
+mod value;
+
+use std::{io::IsTerminal, process::ExitCode};
+
+use clap::Parser;
+use tracing_subscriber::{EnvFilter, fmt};
+
+use crate::args::{Arguments, Command};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let level = match arguments.verbose {
+        0 => "warn",
+        1 => "info,codehatch=debug",
+        _ => "debug",
+    };
+    let filter = EnvFilter::try_from_env("CODEHATCH_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .without_time()
+        .init();
+    // One thread answers the sandbox soonest: nothing has to be handed over between threads.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let result = match runtime {
+        Ok(runtime) => runtime.block_on(dispatch(arguments.command)),
+        Err(error) => Err(anyhow::Error::new(error).context("cannot start the async runtime")),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => exit::report(&error),
+    }
+}
+
+async fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Run(arguments) => run::run(*arguments).await,
+        Command::Doctor(arguments) => doctor::doctor(*arguments).await,
+        Command::Tools(arguments) => tools::tools(*arguments).await,
+
+        Command::Completions { shell } => {
+            args::write_completions(shell);
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
