@@ -401,7 +401,7 @@ fn the_call_of_a_broken_frame_is_made_out_where_it_can_be() {
         (r#"{"name":1,"kind":"tool_call","id":"7f"}"#, &call),
         (r#"{"id":"7f","name":"x"}"#, &call),
         // Frames that break off or are broken.
-        (r#"{"id":"7f","name":"x","args":{"a":tru"#, &call),
+        (r#"{"id":"7f","name":"x","args":{"a":nul"#, &call),
         (r#"{"id":"7f","name"#, &call),
         (r#"{"id":"7f","#, &call),
         (r#"{"id":"1","id":"7f","name":"x","args":{"a":01}}"#, &call),
