@@ -1,5 +1,7 @@
 //! How fast frames are decoded, encoded and told apart. `cargo bench -p codehatch-protocol`.
 
+use std::borrow::Cow;
+
 use codehatch_protocol::{
     CallId, CallTimeout, Caps, GuestFrame, HostFrame, Line, LineSplitter, ProtocolVersion, RawJson,
     ToolCall, ToolResult,
@@ -85,6 +87,18 @@ fn result(content: Content, bytes: usize) -> HostFrame {
     HostFrame::ToolResult(ToolResult::success(id, value(content, bytes)))
 }
 
+fn large_call(content: Content) -> Vec<u8> {
+    let args = RawJson::from_members([("x", value(content, 50 * MEBIBYTE))]).expect("flat");
+    let mut line = guest_line(&GuestFrame::ToolCall(ToolCall {
+        id: CallId::default(),
+        name: "store".to_owned(),
+        args,
+        timeout: None,
+    }));
+    line.shrink_to_fit();
+    line
+}
+
 #[divan::bench]
 fn decode_small_tool_call(bencher: Bencher<'_, '_>) {
     let line = guest_line(&small_call());
@@ -113,18 +127,23 @@ fn decode_10_mb_result(bencher: Bencher<'_, '_>, content: Content) {
         .bench(|| HostFrame::decode(black_box(&line), Caps::default()));
 }
 
-#[divan::bench(args = CONTENTS, sample_count = 10)]
+/// A line of 50 MB, as a slice: what the frame keeps is copied.
+#[divan::bench(args = CONTENTS, sample_count = 20)]
 fn decode_50_mb_tool_call(bencher: Bencher<'_, '_>, content: Content) {
-    let args = RawJson::from_members([("x", value(content, 50 * MEBIBYTE))]).expect("flat");
-    let line = guest_line(&GuestFrame::ToolCall(ToolCall {
-        id: CallId::default(),
-        name: "store".to_owned(),
-        args,
-        timeout: None,
-    }));
+    let line = large_call(content);
     bencher
         .counter(BytesCount::new(line.len()))
         .bench(|| GuestFrame::decode(black_box(&line), Caps::default()));
+}
+
+/// A line of 50 MB, as a splitter gives it away: the frame keeps it.
+#[divan::bench(args = CONTENTS, sample_count = 20)]
+fn decode_50_mb_owned_tool_call(bencher: Bencher<'_, '_>, content: Content) {
+    let line = large_call(content);
+    bencher
+        .counter(BytesCount::new(line.len()))
+        .with_inputs(|| line.clone())
+        .bench_values(|line| GuestFrame::from_line(Line::Whole(Cow::Owned(line)), Caps::default()));
 }
 
 #[divan::bench(sample_count = 20)]

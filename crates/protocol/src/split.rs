@@ -153,7 +153,10 @@ impl LineSplitter {
 
     fn line(&mut self, found: Found) -> Line<'_> {
         match found {
-            Found::Whole { start: 0, end } if end >= LARGE_LINE => {
+            // Copying what is behind must not cost more than copying the line would.
+            Found::Whole { start: 0, end }
+                if end >= LARGE_LINE && self.end.saturating_sub(self.start) <= end =>
+            {
                 Line::Whole(Cow::Owned(self.give_away(end)))
             }
             Found::Whole { start, end } => {

@@ -1,13 +1,16 @@
 //! Why a line is no frame.
 
+use std::{error::Error, fmt};
+
 use crate::{
     frame::{CallId, FrameKind},
     json::{JsonError, JsonType},
 };
 
 /// Why a line was refused, and the call that waits for an answer all the same.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{fault}")]
+///
+/// Its message and its cause are those of the fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     /// What is wrong with the line.
     pub fault: DecodeFault,
@@ -20,6 +23,18 @@ impl DecodeError {
     /// Whether the line has nothing in it. To be skipped without a word.
     pub fn is_blank(&self) -> bool {
         self.fault == DecodeFault::Blank
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fault.fmt(f)
+    }
+}
+
+impl Error for DecodeError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.fault.source()
     }
 }
 
@@ -54,7 +69,7 @@ pub enum DecodeFault {
     #[error("frame begins with a byte order mark")]
     ByteOrderMark,
     /// Not one JSON value as Python reads it.
-    #[error("frame is not JSON: {source}")]
+    #[error("frame is not JSON")]
     Json {
         /// Why, and where.
         source: JsonError,

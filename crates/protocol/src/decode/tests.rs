@@ -1,3 +1,5 @@
+use std::error::Error as _;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -18,12 +20,20 @@ fn host(line: &str) -> Result<HostFrame, DecodeError> {
     HostFrame::decode(line.as_bytes(), Caps::default())
 }
 
+/// A message and that of its cause.
+fn message(error: &DecodeError) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
 fn guest_error(line: &str) -> String {
-    guest(line).expect_err("refused").to_string()
+    message(&guest(line).expect_err("refused"))
 }
 
 fn host_error(line: &str) -> String {
-    host(line).expect_err("refused").to_string()
+    message(&host(line).expect_err("refused"))
 }
 
 fn raw(text: &str) -> RawJson {
@@ -343,7 +353,7 @@ fn a_value_nested_one_level_over_the_limit_is_refused() {
     };
     assert!(host(&line(MAX_NESTING)).is_ok());
     let error = host(&line(MAX_NESTING + 1)).expect_err("too deep");
-    insta::assert_snapshot!(error, @"frame is not JSON: JSON nested deeper than 1000 levels at byte 1029");
+    insta::assert_snapshot!(message(&error), @"frame is not JSON: JSON nested deeper than 1000 levels at byte 1029");
     assert_eq!(error.call, Some(id("\"a\"")));
 }
 
@@ -401,7 +411,7 @@ fn the_call_of_a_broken_frame_is_made_out_where_it_can_be() {
         (r#"{"name":1,"kind":"tool_call","id":"7f"}"#, &call),
         (r#"{"id":"7f","name":"x"}"#, &call),
         // Frames that break off or are broken.
-        (r#"{"id":"7f","name":"x","args":{"a":tru"#, &call),
+        (r#"{"id":"7f","name":"x","args":{"a":nul"#, &call),
         (r#"{"id":"7f","name"#, &call),
         (r#"{"id":"7f","#, &call),
         (r#"{"id":"1","id":"7f","name":"x","args":{"a":01}}"#, &call),

@@ -72,21 +72,67 @@ fn mantissa_is_zero(text: &str) -> bool {
     !mantissa.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
 }
 
-/// Appends a float as Python's `json` module writes it: the shortest digits that read back as the same value.
+/// Appends a float as Python's `json` module writes it: the shortest digits that read back as the same value, and of
+/// several those that are closest to it.
 pub(crate) fn write_float(out: &mut impl Sink, value: f64) {
-    if value.is_finite() {
-        write_digits(out, &format!("{value:?}"));
-    } else {
-        out.put(non_finite_name(value));
+    if !value.is_finite() {
+        return out.put(non_finite_name(value));
     }
+    let shortest = format!("{value:e}");
+    write_scientific(out, &even_digits(value, &shortest).unwrap_or(shortest));
 }
 
 /// As [`write_float`]: the shortest digits for an `f32`, which are fewer.
 pub(crate) fn write_float32(out: &mut impl Sink, value: f32) {
-    if value.is_finite() {
-        write_digits(out, &format!("{value:?}"));
-    } else {
-        out.put(non_finite_name(value.into()));
+    if !value.is_finite() {
+        return out.put(non_finite_name(value.into()));
+    }
+    write_scientific(out, &format!("{value:e}"));
+}
+
+/// The digits that Python chooses, where those of the standard library may be others.
+///
+/// A value may lie in the very middle between two decimals of as many digits, both of which read back as it. So does
+/// 5.9604644775390625e-07: Python takes the even one, which ends with 2, and the standard library the upper one.
+fn even_digits(value: f64, shortest: &str) -> Option<String> {
+    let (_, fraction) = shortest.split_once('e')?.0.split_once('.')?;
+    // Two decimals of fewer than 16 digits never read back as one value.
+    if fraction.len() < 15 {
+        return None;
+    }
+    let rounded_to_even = format!("{value:.*e}", fraction.len());
+    (rounded_to_even.parse() == Ok(value)).then_some(rounded_to_even)
+}
+
+/// Appends a number like `-1.5e-7` in Python's form: with an exponent of at least two digits and its sign if it is
+/// below 10⁻⁴ or from 10¹⁶ on, and else with a decimal point.
+fn write_scientific(out: &mut impl Sink, number: &str) {
+    let (mantissa, exponent) = number.split_once('e').unwrap_or((number, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if !(-4..16).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return out.put_display(format_args!(
+            "{mantissa}e{sign}{:02}",
+            exponent.unsigned_abs()
+        ));
+    }
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(mantissa) => ("-", mantissa),
+        None => ("", mantissa),
+    };
+    let digits: String = mantissa.chars().filter(|&each| each != '.').collect();
+    out.put(sign);
+    let Ok(exponent) = usize::try_from(exponent) else {
+        let zeros = exponent.unsigned_abs().saturating_sub(1);
+        let zeros = usize::try_from(zeros).unwrap_or_default();
+        return out.put_display(format_args!("0.{:0<zeros$}{digits}", ""));
+    };
+    let before_point = exponent.saturating_add(1);
+    match digits.split_at_checked(before_point) {
+        Some((integer, fraction)) if !fraction.is_empty() => {
+            out.put_display(format_args!("{integer}.{fraction}"));
+        }
+        _ => out.put_display(format_args!("{digits:0<before_point$}.0")),
     }
 }
 
@@ -98,19 +144,6 @@ fn non_finite_name(value: f64) -> &'static str {
     } else {
         "-Infinity"
     }
-}
-
-/// Rust and Python choose the same digits and the same sizes for an exponent, but Python writes its sign and at
-/// least two digits.
-fn write_digits(out: &mut impl Sink, digits: &str) {
-    let Some((mantissa, exponent)) = digits.split_once('e') else {
-        return out.put(digits);
-    };
-    let (sign, size) = match exponent.strip_prefix('-') {
-        Some(size) => ('-', size),
-        None => ('+', exponent),
-    };
-    out.put_display(format_args!("{mantissa}e{sign}{size:0>2}"));
 }
 
 #[cfg(test)]
@@ -162,6 +195,19 @@ mod tests {
             (0.0001, "0.0001"),
             (1e100, "1e+100"),
             (5e-324, "5e-324"),
+            (2f64.powi(-24), "5.960464477539063e-08"),
+            (5.0 * 2f64.powi(-23), "5.960464477539062e-07"),
+            (4_651_791_779_806_685.0 / 4.0, "1162947944951671.2"),
+            (4_651_791_779_806_687.0 / 4.0, "1162947944951671.8"),
+            (2f64.powi(-10), "0.0009765625"),
+            (
+                f64::from(u32::MAX) * 2f64.powi(-50),
+                "3.8146972647368216e-06",
+            ),
+            (-2_251_799_813_685_248.5, "-2251799813685248.5"),
+            (123.0, "123.0"),
+            (1200.0, "1200.0"),
+            (9_007_199_254_740_993e7, "9.007199254740994e+22"),
             (f64::NAN, "NaN"),
             (f64::INFINITY, "Infinity"),
             (f64::NEG_INFINITY, "-Infinity"),

@@ -18,9 +18,7 @@ pub(crate) fn plain_run(bytes: &[u8]) -> usize {
     }
 }
 
-/// Digits at the start of `bytes`.
-///
-/// A word of 8 at a time: the length of a number is hard to foretell for a processor that goes by single digits.
+/// Digits at the start of `bytes`, a word of 8 at a time.
 #[inline]
 pub(crate) fn digit_run(bytes: &[u8]) -> usize {
     let mut run = 0usize;

@@ -214,6 +214,9 @@ fn value<'a>(mut rest: &'a [u8], limit: usize, notes: &mut Notes<'a>) -> Step<'a
                     }
                 }
             }
+            [b'0'..=b'9' | b'-', ..] if levels.innermost() == Some(false) => {
+                token::numbers(rest, notes)?
+            }
             _ => token::scalar(rest, notes)?,
         };
         // Closes what ends here, up to the next value or the end of the outermost one.

@@ -114,6 +114,21 @@ fn non_finite<'a>(rest: &'a [u8], word: &'static [u8], notes: &mut Notes<'a>) ->
     literal(rest, word, notes)
 }
 
+/// Takes numbers of an array, as many as follow each other without white space: a short cut for long arrays.
+pub(super) fn numbers<'a>(mut rest: &'a [u8], notes: &mut Notes<'a>) -> Step<'a> {
+    loop {
+        rest = match rest {
+            [b'-', b'I', ..] => return scalar(rest, notes),
+            [b'-', tail @ ..] => number(tail, notes)?,
+            _ => number(rest, notes)?,
+        };
+        match rest {
+            [b',', tail @ ..] if matches!(tail, [b'0'..=b'9' | b'-', ..]) => rest = tail,
+            _ => return Some(rest),
+        }
+    }
+}
+
 #[inline]
 fn number<'a>(rest: &'a [u8], notes: &mut Notes<'a>) -> Step<'a> {
     let mut rest = match rest {
@@ -132,12 +147,23 @@ fn number<'a>(rest: &'a [u8], notes: &mut Notes<'a>) -> Step<'a> {
     Some(rest)
 }
 
+/// Takes the digits of a number, of which there must be one.
+///
+/// The first ones go one by one: numbers of a list often have as many digits each, which a processor foretells, and
+/// then it goes on with the next number without waiting for the end of this one. Many digits go by words.
 #[inline]
 fn digits<'a>(rest: &'a [u8], notes: &mut Notes<'a>) -> Step<'a> {
-    match digit_run(rest) {
-        0 => notes.unexpected(rest),
-        run => rest.get(run..),
+    let [b'0'..=b'9', tail @ ..] = rest else {
+        return notes.unexpected(rest);
+    };
+    let mut rest = tail;
+    for _ in 0..7 {
+        match rest {
+            [b'0'..=b'9', tail @ ..] => rest = tail,
+            _ => return Some(rest),
+        }
     }
+    rest.get(digit_run(rest)..)
 }
 
 fn unicode_escape<'a>(rest: &'a [u8], notes: &mut Notes<'a>) -> Step<'a> {

@@ -156,6 +156,18 @@ fn a_large_line_is_given_away_with_its_memory() {
 }
 
 #[test]
+fn a_large_line_with_more_behind_it_is_not_given_away() {
+    let mut splitter = LineSplitter::new(Caps::default());
+    let line = [vec![b'x'; LARGE_LINE], b"\n".to_vec()].concat();
+    splitter.push(&line.repeat(3));
+    let mut owned = Vec::new();
+    while let Some(Line::Whole(line)) = splitter.next_line() {
+        owned.push(matches!(line, Cow::Owned(_)));
+    }
+    assert_eq!(owned, [false, false, false]);
+}
+
+#[test]
 fn memory_goes_back_once_lines_are_short() {
     let mut splitter = LineSplitter::new(Caps::default());
     splitter.push(b"short\n");

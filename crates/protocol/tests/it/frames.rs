@@ -60,7 +60,12 @@ proptest! {
     fn what_is_accepted_can_be_sent_on(line in mutated(loose_frame())) {
         if let Ok(frame) = Frame::decode(&line, Caps::default()) {
             let again = self::line(&frame);
-            prop_assert_eq!(Frame::decode(&again, Caps::default()), Ok(frame));
+            let decoded = Frame::decode(&again, Caps::default());
+            prop_assert_eq!(decoded.as_ref().map(self::line), Ok(again));
+            // Line breaks between the tokens of a value became spaces.
+            if !line.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+                prop_assert_eq!(decoded, Ok(frame));
+            }
         }
     }
 

@@ -52,7 +52,7 @@ struct Name(char);
 fn a_structure_is_read_with_all_its_parts() {
     let value = raw(
         r#"{"extra":[{"a":1e999}],"id":-170141183460469231731687303715884105728,"paid":true,"note":null,
-            "items":[{"name":"caf\u00e9 \ud83d\ude00","price":NaN,"weight":1,"place":[-1,65535]},
+            "items":[{"name":"\u00e9t\u00e9 \ud83d\ude00","price":NaN,"weight":1,"place":[-1,65535]},
                      {"name":"","price":-Infinity,"weight":0.1,"place":[0,0]}]}"#,
     );
     let order: Order = value.deserialize().expect("fits");

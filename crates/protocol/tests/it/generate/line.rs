@@ -31,7 +31,7 @@ const PIECES: [&[u8]; 37] = [
     b"e",
     b"E+",
     b"null",
-    b"tru",
+    b"nul",
     b"NaN",
     b"Infinity",
     b"-I",

@@ -11,7 +11,8 @@ use proptest::{
 use serde_json::Value;
 
 use codehatch_protocol::{
-    Caps, DecodeFault, Frame, ProtocolVersion, RawJson, tag_text, untag_text,
+    CallId, Caps, DecodeFault, Frame, HostFrame, ProtocolVersion, RawJson, ToolResult, tag_text,
+    untag_text,
 };
 
 use crate::generate::{
@@ -21,7 +22,7 @@ use crate::golden;
 use crate::hex::from_hexadecimal;
 use peer::Reference;
 
-/// Lines that one test asks a release about.
+/// Inputs that one test asks a release about, unless `PROPTEST_CASES` asks for more.
 const CASES: u32 = 3_000;
 
 /// Asks a release about many generated inputs.
@@ -31,10 +32,11 @@ fn check<S: Strategy>(
     test: impl Fn(&mut Reference, S::Value) -> TestCaseResult,
 ) {
     let reference = RefCell::new(Reference::start(release));
+    let default = Config::default();
     let config = Config {
-        cases: CASES,
+        cases: default.cases.max(CASES),
         failure_persistence: None,
-        ..Config::default()
+        ..default
     };
     let outcome =
         TestRunner::new(config).run(strategy, |input| test(&mut reference.borrow_mut(), input));
@@ -203,6 +205,49 @@ fn the_first_release_writes_the_same_bytes() {
 #[test]
 fn the_last_release_writes_the_same_bytes() {
     writes_the_same("2.0.0", ProtocolVersion::V4);
+}
+
+/// Floats, and among them those that are hard to write: near powers of 2, and in the middle between two decimals.
+fn hard_float() -> impl Strategy<Value = f64> {
+    let neighbour = (any::<u64>(), -2i64..3).prop_map(|(bits, step)| {
+        let power = f64::from_bits(bits & 0x7FF0_0000_0000_0000);
+        f64::from_bits(power.to_bits().saturating_add_signed(step))
+    });
+    let middle = (any::<u64>(), 0u32..64, 0i32..70).prop_map(|(integer, shift, halves)| {
+        #[expect(clippy::cast_precision_loss, reason = "any float near it will do")]
+        let integer = (integer >> shift) as f64;
+        integer / 2f64.powi(halves)
+    });
+    prop_oneof![
+        neighbour,
+        middle,
+        any::<f64>(),
+        -1e18f64..1e18,
+        -10.0f64..10.0
+    ]
+}
+
+#[test]
+fn python_writes_floats_with_the_same_digits() {
+    check(
+        "2.0.0",
+        &prop::collection::vec(hard_float(), 50),
+        |reference, floats| {
+            let value = RawJson::from_serialize(&floats).expect("floats");
+            let frame = HostFrame::ToolResult(ToolResult::success(CallId::default(), value));
+            let ours = encoded(&frame.into(), ProtocolVersion::LATEST);
+            let answer = reference.ask("encode", &[Some(&ours)]);
+            let theirs = answer["line"]
+                .as_str()
+                .map(from_hexadecimal)
+                .unwrap_or_default();
+            prop_assert_eq!(
+                String::from_utf8_lossy(&ours),
+                String::from_utf8_lossy(&theirs)
+            );
+            Ok(())
+        },
+    );
 }
 
 #[test]
