@@ -89,15 +89,14 @@ fn read_blocks(arguments: &RunArguments) -> anyhow::Result<Vec<Source>> {
 fn read_inputs(inputs: &[String]) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
     for input in inputs {
-        let (path, name) = match input.split_once('=') {
-            Some((path, name)) => (Path::new(path), name.to_owned()),
-            None => {
-                let path = Path::new(input);
-                let name = path
-                    .file_name()
-                    .map(|name| name.to_string_lossy().into_owned());
-                (path, name.unwrap_or_default())
-            }
+        let (path, name) = if let Some((path, name)) = input.split_once('=') {
+            (Path::new(path), name.to_owned())
+        } else {
+            let path = Path::new(input);
+            let name = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned());
+            (path, name.unwrap_or_default())
         };
         let read =
             fs::read(path).with_context(|| format!("cannot read the input `{}`", path.display()));

@@ -61,16 +61,13 @@ pub(crate) async fn engine(config: &Config) -> anyhow::Result<Engine> {
         }
         limits
     };
-    builder = match &config.artifacts.dir {
-        Some(dir) => {
-            let mut options = DirectoryOptions::default();
-            options.limits = of_artifacts(options.limits);
-            builder.artifacts_in(dir, options)
-        }
-        None => {
-            let limits = of_artifacts(ArtifactLimits::in_memory());
-            builder.artifacts(std::sync::Arc::new(ObjectArtifactStore::in_memory(limits)))
-        }
+    builder = if let Some(dir) = &config.artifacts.dir {
+        let mut options = DirectoryOptions::default();
+        options.limits = of_artifacts(options.limits);
+        builder.artifacts_in(dir, options)
+    } else {
+        let limits = of_artifacts(ArtifactLimits::in_memory());
+        builder.artifacts(std::sync::Arc::new(ObjectArtifactStore::in_memory(limits)))
     };
     builder.build().await.context("cannot set up")
 }

@@ -48,10 +48,16 @@ async fn render(engine: &Engine, arguments: &ToolsArguments) -> anyhow::Result<S
             let options = CatalogOptions::default().with_budget_chars(arguments.budget);
             engine.catalog(options).await?.to_string()
         }
-        ToolsFormat::Names => tools
-            .iter()
-            .map(|tool| format!("tools.{}\n", tool.path()))
-            .collect(),
+        ToolsFormat::Names => {
+            let names: Vec<String> = tools
+                .iter()
+                .map(|tool| format!("tools.{}", tool.path()))
+                .collect();
+            names.join(
+                "
+",
+            )
+        }
         ToolsFormat::Stubs => stubs(&tools),
         ToolsFormat::Json => as_json(&tools)?,
     })
@@ -59,10 +65,21 @@ async fn render(engine: &Engine, arguments: &ToolsArguments) -> anyhow::Result<S
 
 fn stubs(tools: &ToolSet) -> String {
     let files = tools.files();
-    files
+    let texts: Vec<String> = files
         .iter()
-        .map(|file| format!("# /tools/{}\n{}\n", file.path(), file.source()))
-        .collect()
+        .map(|file| {
+            format!(
+                "# /tools/{}
+{}",
+                file.path(),
+                file.source()
+            )
+        })
+        .collect();
+    texts.join(
+        "
+",
+    )
 }
 
 fn as_json(tools: &ToolSet) -> anyhow::Result<String> {
