@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let transport = McpTransport::Stdio {
         command,
         args: arguments.collect(),
-        env: Default::default(),
+        env: std::collections::BTreeMap::new(),
         cwd: None,
     };
     let engine = Builder::new()
