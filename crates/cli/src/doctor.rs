@@ -5,10 +5,11 @@ use std::{
     fs,
     io::{self, Write},
     process::ExitCode,
+    sync::Arc,
     time::Duration,
 };
 
-use codehatch::{BlockOutcome, Engine, Event, ResultValue};
+use codehatch::{BlockOutcome, Engine, Event, ResultValue, local::LocalRuntime};
 use serde::{Deserialize, Serialize};
 
 use crate::{args::DoctorArguments, setup};
@@ -73,8 +74,16 @@ pub(crate) async fn doctor(arguments: DoctorArguments) -> anyhow::Result<ExitCod
         return Ok(ExitCode::SUCCESS);
     }
     let config = setup::load(&arguments.source)?;
-    let engine = setup::engine(&config).await?;
-    let findings = examine(&engine).await;
+    let runtime = Arc::new(LocalRuntime::new(setup::local(&config)));
+    let engine = setup::engine_with(&config, Arc::clone(&runtime)).await?;
+    let mut findings = examine(&engine).await;
+    if let Some(check) = findings
+        .checks
+        .iter_mut()
+        .find(|check| check.name == "memory limit")
+    {
+        check.detail = format!("{}: {}", check.detail, runtime.memory_bound().await);
+    }
     engine.close().await;
     let mut out = io::stdout().lock();
     if arguments.json {
@@ -257,11 +266,7 @@ fn sandbox_checks(probe: &Probe) -> Vec<Check> {
 }
 
 fn memory(bytes: i64) -> (bool, String) {
-    let detail = format!(
-        "{} MiB for each process, kept by the kernel; for all together by the host, which looks \
-         20 times a second (no control group with a memory controller is delegated to this program)",
-        bytes / (1024 * 1024)
-    );
+    let detail = format!("{} MiB", bytes / (1024 * 1024));
     (bytes > 0, detail)
 }
 

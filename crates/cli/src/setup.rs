@@ -1,12 +1,12 @@
 //! From arguments and configuration to an engine.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use anyhow::{Context, anyhow};
 use codehatch::{
     Builder, Engine, Limits, TurnLimits,
     artifacts::{ArtifactLimits, DirectoryOptions, ObjectArtifactStore},
-    local::LocalConfig,
+    local::{LocalConfig, LocalRuntime},
     mcp::{McpServer, McpTransport, Secret},
 };
 
@@ -46,8 +46,16 @@ fn relative_to(directory: &Path, path: &Path) -> std::path::PathBuf {
 
 /// Builds the engine that the configuration describes.
 pub(crate) async fn engine(config: &Config) -> anyhow::Result<Engine> {
+    engine_with(config, Arc::new(LocalRuntime::new(local(config)))).await
+}
+
+/// The same, with a runtime that the caller keeps a hand on.
+pub(crate) async fn engine_with(
+    config: &Config,
+    runtime: Arc<LocalRuntime>,
+) -> anyhow::Result<Engine> {
     let mut builder = Builder::new()
-        .local(local(config))
+        .runtime(runtime)
         .limits(limits(&config.limits));
     for (name, server) in &config.mcp {
         builder = builder.mcp(mcp_server(name, server)?);
@@ -67,13 +75,15 @@ pub(crate) async fn engine(config: &Config) -> anyhow::Result<Engine> {
         builder.artifacts_in(dir, options)
     } else {
         let limits = of_artifacts(ArtifactLimits::in_memory());
-        builder.artifacts(std::sync::Arc::new(ObjectArtifactStore::in_memory(limits)))
+        builder.artifacts(Arc::new(ObjectArtifactStore::in_memory(limits)))
     };
     builder.build().await.context("cannot set up")
 }
 
 pub(crate) fn local(config: &Config) -> LocalConfig {
+    // A command runs one turn: nothing is worth holding ready behind it.
     let mut local = LocalConfig::default()
+        .with_pool(0)
         .with_preload(config.runtime.preload.iter().cloned())
         .with_variables(config.runtime.env.clone())
         .with_run_as(config.runtime.run_as);

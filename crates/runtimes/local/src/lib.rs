@@ -4,14 +4,17 @@
 //! code runs. See `docs/local-runtime.md`.
 #![cfg(target_os = "linux")]
 
+mod cgroup;
 mod config;
 mod discover;
 mod guest;
 mod memory;
 mod output;
+mod pool;
 mod process;
 mod runtime;
 mod session;
+mod start;
 mod sys;
 mod workspace;
 mod zygote;

@@ -1,60 +1,146 @@
 //! The runtime: finds a Python, keeps a zygote, forks sessions.
 
 use std::{
-    io,
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::net::UnixStream as StdUnixStream,
-    },
-    sync::Arc,
+    sync::{Arc, Weak},
+    time::Duration,
 };
 
-use codehatch_jail::{SessionLimits, ZygoteConfig, status_pair};
+use codehatch_jail::ZygoteConfig;
 use codehatch_runtime::{
-    BoxFuture, Control, Environment, Limits, OutputStream, Sandbox, SandboxRuntime, StartError,
-    StartRequest,
+    BoxFuture, Environment, Sandbox, SandboxRuntime, StartError, StartRequest,
 };
 use tokio::{
-    net::{UnixStream, unix::pipe},
     sync::{Mutex, OnceCell},
     task::JoinSet,
+    time::sleep,
 };
 
 use crate::{
+    cgroup::{CgroupTree, NoCgroups},
     config::LocalConfig,
     discover::{self, DiscoverError, Found},
     guest::GUEST_FILES,
     memory::Watch,
-    output::PipeOutput,
-    session::{self, LocalHandle, SetupError},
-    sys,
-    workspace::LocalWorkspace,
-    zygote::{RequestError, ZygoteHandle},
+    pool::Pool,
+    start,
+    zygote::ZygoteHandle,
 };
 
-const NAME: &str = "local";
+/// Its name in configuration and messages.
+pub(crate) const NAME: &str = "local";
+/// How memory is bounded without a control group.
+const BEST_EFFORT: &str = "best effort: the kernel keeps each process within it, the host looks at their sum 20 times a second";
+/// After a refill has failed.
+const REFILL_AGAIN: Duration = Duration::from_secs(1);
 
 /// The local runtime. One zygote serves all of its sandboxes; it starts with the first.
 #[derive(Debug)]
 pub struct LocalRuntime {
+    inner: Arc<Inner>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+#[derive(Debug)]
+struct Inner {
     config: LocalConfig,
     found: OnceCell<Found>,
     environment: OnceCell<Arc<Environment>>,
     zygote: Mutex<Option<Arc<ZygoteHandle>>>,
     watch: Arc<Watch>,
-    tasks: Mutex<JoinSet<()>>,
+    cgroups: OnceCell<Result<Arc<CgroupTree>, NoCgroups>>,
+    pool: Pool,
 }
 
 impl LocalRuntime {
     /// A runtime with these settings. Nothing is started yet.
     pub fn new(config: LocalConfig) -> Self {
-        Self {
+        let inner = Inner {
+            pool: Pool::new(config.pool),
             config,
             found: OnceCell::new(),
             environment: OnceCell::new(),
             zygote: Mutex::default(),
             watch: Arc::default(),
+            cgroups: OnceCell::new(),
+        };
+        Self {
+            inner: Arc::new(inner),
             tasks: Mutex::default(),
+        }
+    }
+
+    /// What keeps a sandbox within its memory here, for people.
+    pub async fn memory_bound(&self) -> String {
+        self.inner.cgroups().await;
+        match self.inner.cgroups.get() {
+            Some(Ok(tree)) if tree.bounds_memory() => {
+                format!(
+                    "kept by the kernel for all processes together (control group: {})",
+                    tree.describe()
+                )
+            }
+            Some(Ok(tree)) => format!("{BEST_EFFORT} (control group: {} only)", tree.describe()),
+            Some(Err(reason)) => format!("{BEST_EFFORT} (no control group: {reason})"),
+            None => BEST_EFFORT.to_owned(),
+        }
+    }
+
+    async fn start_session(&self, request: StartRequest) -> Result<Sandbox, StartError> {
+        if let Some(session) = self.inner.pool.take(&request) {
+            return Ok(session.into_sandbox());
+        }
+        let _miss = self.inner.pool.miss();
+        self.start_tasks().await;
+        let session = self.inner.start(&request).await?;
+        Ok(session.into_sandbox())
+    }
+
+    async fn start_tasks(&self) {
+        let mut tasks = self.tasks.lock().await;
+        if tasks.is_empty() {
+            tasks.spawn(Watch::run(Arc::downgrade(&self.inner.watch)));
+            if self.inner.config.pool > 0 {
+                tasks.spawn(refill(Arc::downgrade(&self.inner)));
+            }
+        }
+    }
+}
+
+/// Keeps the pool full until the runtime is dropped.
+async fn refill(inner: Weak<Inner>) {
+    loop {
+        // Held while it waits, too; closing the runtime ends the task.
+        let Some(inner) = inner.upgrade() else {
+            return;
+        };
+        let kind = inner.pool.lacking().await;
+        let started = async {
+            let mut session = inner.start(&kind).await?;
+            session.warm().await?;
+            Ok::<_, StartError>(session)
+        };
+        match started.await {
+            Ok(session) => inner.pool.put(&kind, session),
+            Err(error) => {
+                tracing::warn!(%error, "a session could not be made ready ahead");
+                sleep(REFILL_AGAIN).await;
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Starts a session now; with a new zygote, if the old one has ended.
+    async fn start(&self, request: &StartRequest) -> Result<start::Session, StartError> {
+        let zygote = self.zygote().await?;
+        match start::start(&zygote, request, &self.watch, self.cgroups().await).await {
+            Err(error) if error.is_zygote_gone() => {
+                tracing::warn!("the zygote has ended; starting another");
+                self.forget(&zygote).await;
+                let zygote = self.zygote().await?;
+                Ok(start::start(&zygote, request, &self.watch, self.cgroups().await).await?)
+            }
+            other => Ok(other?),
         }
     }
 
@@ -65,6 +151,19 @@ impl LocalRuntime {
             .get_or_try_init(discover)
             .await
             .map_err(|error| StartError::new(NAME, error))
+    }
+
+    /// The control groups, if the system delegates any.
+    async fn cgroups(&self) -> Option<&Arc<CgroupTree>> {
+        let opened = self.cgroups.get_or_init(async || {
+            let opened = CgroupTree::open().map(Arc::new);
+            match &opened {
+                Ok(tree) => tracing::info!("control groups: {}", tree.describe()),
+                Err(reason) => tracing::info!("no control groups: {reason}"),
+            }
+            opened
+        });
+        opened.await.as_ref().ok()
     }
 
     /// The running zygote, started if need be.
@@ -83,11 +182,14 @@ impl LocalRuntime {
         };
         let launched = ZygoteHandle::launch(config).await;
         let zygote = Arc::new(launched.map_err(|error| StartError::new(NAME, error))?);
-        *current = Some(Arc::clone(&zygote));
-        let mut tasks = self.tasks.lock().await;
-        if tasks.is_empty() {
-            tasks.spawn(Watch::run(Arc::downgrade(&self.watch)));
+        if let Some(cgroups) = self.cgroups().await {
+            let adopted = cgroups.adopt_zygote(zygote.pid(), zygote.user());
+            adopted.map_err(|error| {
+                let message = format!("cannot put the zygote into its control group: {error}");
+                StartError::message(NAME, message)
+            })?;
         }
+        *current = Some(Arc::clone(&zygote));
         Ok(zygote)
     }
 
@@ -101,129 +203,6 @@ impl LocalRuntime {
             *current = None;
         }
     }
-
-    async fn start_session(&self, request: StartRequest) -> Result<Sandbox, StartError> {
-        let zygote = self.zygote().await?;
-        match fork(&zygote, &request, &self.watch).await {
-            Err(ForkError::Request(RequestError::Gone(_))) => {
-                tracing::warn!("the zygote has ended; starting another");
-                self.forget(&zygote).await;
-                let zygote = self.zygote().await?;
-                fork(&zygote, &request, &self.watch)
-                    .await
-                    .map_err(start_error)
-            }
-            other => other.map_err(start_error),
-        }
-    }
-}
-
-/// Why a session could not be forked.
-#[derive(Debug, thiserror::Error)]
-enum ForkError {
-    #[error("cannot open the session's sockets and pipes")]
-    Descriptors(#[source] io::Error),
-    #[error(transparent)]
-    Request(RequestError),
-    #[error(transparent)]
-    Setup(SetupError),
-}
-
-fn start_error(error: ForkError) -> StartError {
-    let transient = match &error {
-        ForkError::Request(RequestError::Step(step)) => is_shortage(&step.source),
-        ForkError::Setup(SetupError::Step(step)) => is_shortage(&step.source),
-        ForkError::Request(RequestError::Gone(_)) => true,
-        ForkError::Descriptors(_) | ForkError::Request(_) | ForkError::Setup(_) => false,
-    };
-    let message = match &error {
-        ForkError::Descriptors(source) => format!("{error}: {source}"),
-        ForkError::Request(_) | ForkError::Setup(_) => error.to_string(),
-    };
-    StartError {
-        runtime: NAME,
-        message,
-        transient,
-        source: Some(Box::new(error)),
-    }
-}
-
-/// Room that may be free again in a moment.
-fn is_shortage(error: &io::Error) -> bool {
-    matches!(
-        error
-            .raw_os_error()
-            .map(rustix::io::Errno::from_raw_os_error),
-        Some(rustix::io::Errno::AGAIN | rustix::io::Errno::NOMEM | rustix::io::Errno::NOSPC)
-    )
-}
-
-async fn fork(
-    zygote: &Arc<ZygoteHandle>,
-    request: &StartRequest,
-    watch: &Arc<Watch>,
-) -> Result<Sandbox, ForkError> {
-    let descriptors = ForkError::Descriptors;
-    let (control, their_control) = StdUnixStream::pair().map_err(descriptors)?;
-    let (stdout, their_stdout) = io::pipe().map_err(descriptors)?;
-    let (stderr, their_stderr) = io::pipe().map_err(descriptors)?;
-    let (status, their_status) = status_pair().map_err(descriptors)?;
-    let limits = session_limits(&request.limits);
-    let theirs = [
-        their_control.as_fd(),
-        their_stdout.as_fd(),
-        their_stderr.as_fd(),
-        their_status.as_fd(),
-    ];
-    let process = zygote
-        .fork(&limits, &request.tools, theirs)
-        .await
-        .map_err(ForkError::Request)?;
-    // Held here, they would keep the pipes open when the session has ended.
-    drop((their_control, their_stdout, their_stderr, their_status));
-    let status = sys::readable(status).map_err(descriptors)?;
-    let memory = request.limits.memory_bytes;
-    let workspace = session::wait_started(&status)
-        .await
-        .map_err(ForkError::Setup)?;
-    let handle = LocalHandle::new(
-        status,
-        process,
-        memory,
-        Arc::clone(watch),
-        Arc::clone(zygote),
-    )
-    .map_err(descriptors)?;
-    control.set_nonblocking(true).map_err(descriptors)?;
-    let (reader, writer) = UnixStream::from_std(control)
-        .map_err(descriptors)?
-        .into_split();
-    Ok(Sandbox {
-        control: Control {
-            reader: Box::new(reader),
-            writer: Box::new(writer),
-        },
-        stdout: Some(receiver(stdout.into()).map_err(descriptors)?),
-        stderr: Some(receiver(stderr.into()).map_err(descriptors)?),
-        workspace: Some(Box::new(LocalWorkspace::new(workspace, zygote.user()))),
-        handle: Box::new(handle),
-    })
-}
-
-fn receiver(fd: OwnedFd) -> io::Result<OutputStream> {
-    Ok(Box::new(PipeOutput(pipe::Receiver::from_owned_fd(fd)?)))
-}
-
-fn session_limits(limits: &Limits) -> SessionLimits {
-    SessionLimits {
-        open_files: limits.open_files,
-        processes: limits.processes,
-        data_bytes: limits.memory_bytes,
-        workspace_bytes: limits.workspace_bytes,
-        temporary_bytes: limits.temporary_bytes,
-        file_bytes: limits.workspace_bytes.max(limits.temporary_bytes),
-        ..SessionLimits::default()
-    }
 }
 
 impl SandboxRuntime for LocalRuntime {
@@ -233,7 +212,8 @@ impl SandboxRuntime for LocalRuntime {
 
     fn environment(&self) -> BoxFuture<'_, Result<Arc<Environment>, StartError>> {
         Box::pin(async {
-            let found = self.found().await?;
+            let inner = &*self.inner;
+            let found = inner.found().await?;
             let ask = || async {
                 let packages = discover::packages(found).await?;
                 Ok::<_, DiscoverError>(Arc::new(Environment {
@@ -241,7 +221,7 @@ impl SandboxRuntime for LocalRuntime {
                     packages,
                 }))
             };
-            let asked = self.environment.get_or_try_init(ask).await;
+            let asked = inner.environment.get_or_try_init(ask).await;
             asked.cloned().map_err(|error| StartError::new(NAME, error))
         })
     }
@@ -252,9 +232,10 @@ impl SandboxRuntime for LocalRuntime {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            // Sessions in use hold it as well; it ends with the last of them.
-            self.zygote.lock().await.take();
             self.tasks.lock().await.shutdown().await;
+            self.inner.pool.clear();
+            // Sessions in use hold it as well; it ends with the last of them.
+            self.inner.zygote.lock().await.take();
         })
     }
 }

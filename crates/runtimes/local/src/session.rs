@@ -11,10 +11,14 @@ use codehatch_runtime::{BoxFuture, Exit, SandboxHandle, Usage};
 use tokio::io::{Interest, unix::AsyncFd};
 
 use crate::{
+    cgroup::SessionGroup,
     memory::{Watch, Watched},
     process, sys,
     zygote::ZygoteHandle,
 };
+
+/// Wait status of a process that was killed.
+const SIGKILL: i32 = 9;
 
 /// A session's processes, seen from the host.
 #[derive(Debug)]
@@ -26,6 +30,7 @@ pub(crate) struct LocalHandle {
     watch: Arc<Watch>,
     exit: Option<Exit>,
     closed: bool,
+    group: Option<SessionGroup>,
     /// Dropping the last handle of a zygote kills it and its sessions.
     _zygote: Arc<ZygoteHandle>,
 }
@@ -35,8 +40,9 @@ impl LocalHandle {
         status: AsyncFd<OwnedFd>,
         process: SessionProcess,
         limit_bytes: u64,
-        watch: Arc<Watch>,
-        zygote: Arc<ZygoteHandle>,
+        watch: &Arc<Watch>,
+        zygote: &Arc<ZygoteHandle>,
+        group: Option<SessionGroup>,
     ) -> io::Result<Self> {
         let ended = sys::readable(process.pidfd.try_clone()?)?;
         let pid = process::host_pid(&process.pidfd).unwrap_or_default();
@@ -50,11 +56,17 @@ impl LocalHandle {
             status,
             ended,
             watched,
-            watch,
+            watch: Arc::clone(watch),
             exit: None,
             closed: false,
-            _zygote: zygote,
+            group,
+            _zygote: Arc::clone(zygote),
         })
+    }
+
+    /// Whether its processes are still there.
+    pub(crate) fn is_alive(&self) -> bool {
+        process::host_pid(self.ended.get_ref()).is_some()
     }
 
     async fn wait_exit(&mut self) -> Exit {
@@ -76,7 +88,12 @@ impl LocalHandle {
     }
 
     fn explain(&self, status: Option<i32>) -> Exit {
-        if self.watched.is_over() {
+        let killed = self
+            .group
+            .as_ref()
+            .is_some_and(|group| group.out_of_memory_kills() > 0);
+        let by_kill = status.is_none_or(|status| status & 0x7F == SIGKILL);
+        if self.watched.is_over() || (killed && by_kill) {
             return Exit::OutOfMemory {
                 limit_bytes: self.watched.limit_bytes,
             };
@@ -137,6 +154,10 @@ impl SandboxHandle for LocalHandle {
     }
 
     fn set_running(&mut self, running: bool) {
+        // Where the kernel keeps the limit, the host need not look.
+        if self.group.as_ref().is_some_and(SessionGroup::bounds_memory) {
+            return;
+        }
         self.watch.set_running(&self.watched, running);
     }
 
@@ -154,6 +175,7 @@ impl SandboxHandle for LocalHandle {
                 self.watched.process.kill();
                 let _ = self.ended.readable().await;
                 self.closed = true;
+                drop(self.group.take());
             }
         })
     }

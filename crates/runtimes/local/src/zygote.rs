@@ -69,6 +69,11 @@ impl ZygoteHandle {
         self.zygote.user()
     }
 
+    /// Its process id on the host.
+    pub(crate) fn pid(&self) -> i32 {
+        self.zygote.pid()
+    }
+
     /// Forks a session that sees `tools`. Cancel-safe: a session that nobody takes ends by itself, since its
     /// status socket closes.
     pub(crate) async fn fork(
@@ -76,10 +81,11 @@ impl ZygoteHandle {
         limits: &SessionLimits,
         tools: &Arc<ToolTree>,
         descriptors: [BorrowedFd<'_>; 4],
+        cgroup: Option<BorrowedFd<'_>>,
     ) -> Result<SessionProcess, RequestError> {
         let mut state = self.state.lock().await;
         let slot = self.slot(&mut state, tools).await?;
-        let request = |zygote: &Zygote| zygote.request_fork(limits, slot, descriptors, None);
+        let request = |zygote: &Zygote| zygote.request_fork(limits, slot, descriptors, cgroup);
         match self.exchange(&mut state, request).await? {
             Answer::Forked(process) => Ok(process),
             Answer::ToolsReady => Err(RequestError::Gone(io::ErrorKind::InvalidData.into())),

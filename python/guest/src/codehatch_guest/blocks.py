@@ -88,6 +88,14 @@ class Blocks:
             self._report(error)
         return outcome
 
+    def forget(self) -> None:
+        """Begin anew, as if nothing had run."""
+        self._count = 0
+        self._flags = 0
+        names = self.module.__dict__
+        for name in [name for name in names if not name.startswith("__")]:
+            del names[name]
+
     def _take_signal(self) -> None:
         """Model code may have taken the signal; without it the host can only kill."""
         try:

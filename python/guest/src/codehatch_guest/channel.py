@@ -313,7 +313,7 @@ class Channel:
         elif kind == "interrupt":
             self.interrupt_message = str(frame.get("message") or "")
             self._on_interrupt_frame()
-        elif kind in ("run", "shutdown"):
+        elif kind in ("run", "shutdown", "warm"):
             self._frames.append(frame)
             main = self._waiters.get("main")
             if main is not None:
