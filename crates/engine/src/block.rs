@@ -14,10 +14,9 @@ use codehatch_protocol::{
     GuestFrame, HostFrame, Image, Interrupt, Log, Output, Ready, ResultContent, Run, Stream,
     ToolCall, ToolErrorPayload, ToolResult,
 };
-use codehatch_runtime::{Exit, OutputSource, OutputStream};
-use futures_util::{FutureExt, future::OptionFuture};
+use codehatch_runtime::Exit;
+use futures_util::FutureExt;
 use tokio::{
-    io::AsyncReadExt,
     sync::watch,
     task::{Id, JoinSet},
     time::{self, sleep_until, timeout},
@@ -32,7 +31,8 @@ use crate::{
     outcome::{
         BlockOutcome, BlockState, CallRecord, Ending, LossCause, ResultValue, Started, StopReason,
     },
-    turn::{EventSink, Live},
+    output::{READ_BYTES, drain, read},
+    turn::{EventSink, Live, StopRequest},
 };
 
 /// How often a block that does not stop is asked again.
@@ -47,7 +47,6 @@ const MAX_QUEUED_BYTES: usize = 1024 * 1024;
 const MAX_IMAGES: usize = 16;
 /// Bytes of output that earlier blocks left behind which are shown.
 const MAX_EARLIER_BYTES: usize = 16 * 1024;
-const READ_BYTES: usize = 64 * 1024;
 
 /// What a block needs to run.
 pub(crate) struct Block<'a> {
@@ -64,7 +63,7 @@ pub(crate) struct Block<'a> {
 pub(crate) async fn run(
     block: Block<'_>,
     live: Live,
-    stop: &mut watch::Receiver<u64>,
+    stop: &mut watch::Receiver<StopRequest>,
     calls: &mut u64,
 ) -> (BlockOutcome, Option<Live>) {
     let mut running = Running::new(block, live, calls);
@@ -167,7 +166,7 @@ impl<'a> Running<'a> {
     }
 
     /// Answers events until the block or its sandbox has ended.
-    async fn drive(&mut self, stop: &mut watch::Receiver<u64>) -> End {
+    async fn drive(&mut self, stop: &mut watch::Receiver<StopRequest>) -> End {
         let mut stdout = vec![0; READ_BYTES];
         let mut stderr = vec![0; READ_BYTES];
         loop {
@@ -194,8 +193,11 @@ impl<'a> Running<'a> {
                         return end;
                     }
                 }
-                Ok(()) = stop.changed(), if self.stopping.is_none() => {
-                    self.stop(StopReason::Requested);
+                Ok(()) = stop.changed() => {
+                    let request = *stop.borrow_and_update();
+                    if let Some(end) = self.on_stop(request) {
+                        return end;
+                    }
                 }
                 () = sleep_until(ask_at.unwrap_or(self.deadline)), if ask_at.is_some() => self.ask(),
                 () = sleep_until(self.cpu_at), if cpu_limit.is_some() => self.look_at_cpu(cpu_limit),
@@ -249,6 +251,22 @@ impl<'a> Running<'a> {
                 None
             }
             Some(stopping) => Some(End::Lost(LossCause::NotStopped(stopping.reason))),
+        }
+    }
+
+    fn on_stop(&mut self, request: StopRequest) -> Option<End> {
+        match (&self.stopping, request.at_once) {
+            (Some(stopping), true) => Some(End::Lost(LossCause::NotStopped(stopping.reason))),
+            (None, true) => {
+                // Its calls end as those of any block that is stopped.
+                self.stop(StopReason::Requested);
+                Some(End::Lost(LossCause::NotStopped(StopReason::Requested)))
+            }
+            (None, false) => {
+                self.stop(StopReason::Requested);
+                None
+            }
+            (Some(_), false) => None,
         }
     }
 
@@ -581,24 +599,5 @@ fn result_value(result: BlockResult) -> ResultValue {
     match result.content {
         ResultContent::Value(value) => ResultValue::Json { type_name, value },
         ResultContent::Repr(text) => ResultValue::Repr { type_name, text },
-    }
-}
-
-async fn read(stream: &mut Option<OutputStream>, buffer: &mut [u8]) -> Option<io::Result<usize>> {
-    OptionFuture::from(stream.as_mut().map(|stream| stream.read(buffer))).await
-}
-
-/// Reads what is there, up to a pipe's worth: a process that writes on cannot hold the host here.
-fn drain(stream: &mut Option<OutputStream>, mut take: impl FnMut(&[u8])) {
-    const ROUNDS: usize = 32;
-    let Some(source) = stream else {
-        return;
-    };
-    let mut buffer = vec![0; READ_BYTES];
-    for _ in 0..ROUNDS {
-        match OutputSource::read_now(&mut **source, &mut buffer) {
-            Ok(length @ 1..) => take(&buffer[..length]),
-            _ => return,
-        }
     }
 }

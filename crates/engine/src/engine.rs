@@ -9,7 +9,7 @@ use std::{
 use codehatch_artifacts::{ArtifactStore, ArtifactTools};
 use codehatch_runtime::{Environment, SandboxRuntime, StartError, ToolTree};
 use codehatch_tools::{CatalogOptions, Diagnostic, Listing, ProviderTools, ToolProvider, ToolSet};
-use futures_util::future::join_all;
+use futures_util::{StreamExt, future::join_all, stream::FuturesUnordered};
 use tokio::sync::Mutex;
 
 use crate::{event::Observer, limits::TurnLimits, turn::Turn};
@@ -187,15 +187,19 @@ impl Engine {
 
     /// How each provider is doing.
     pub async fn providers(&self) -> Vec<ProviderReport> {
-        self.tools().await;
+        self.providers_as_known(|_| {}).await
+    }
+
+    /// The same; `known` is called for each provider as soon as it is known, in whatever order they answer.
+    pub async fn providers_as_known(
+        &self,
+        mut known: impl FnMut(&ProviderReport),
+    ) -> Vec<ProviderReport> {
+        self.shared.refresh(&mut known).await;
         let listings = self.shared.listings.lock().await;
         let with_listing = self.shared.providers.iter().zip(listings.iter());
         with_listing
-            .map(|(provider, listed)| ProviderReport {
-                namespace: provider.namespace().map(str::to_owned),
-                tools: listed.listing.tools.len(),
-                error: listed.error.clone(),
-            })
+            .map(|(provider, listed)| listed.report(&**provider))
             .collect()
     }
 
@@ -232,9 +236,23 @@ impl Engine {
 
 impl Shared {
     pub(crate) async fn tools(&self) -> ToolSet {
+        self.refresh(&mut |_| {}).await
+    }
+
+    /// Asks the providers that have changed or were never asked. `known` hears of each when that is done.
+    async fn refresh(&self, known: &mut impl FnMut(&ProviderReport)) -> ToolSet {
         let mut listings = self.listings.lock().await;
-        let refreshed = self.providers.iter().zip(listings.iter_mut());
-        join_all(refreshed.map(|(provider, listed)| listed.refresh(&**provider))).await;
+        let asked = self.providers.iter().zip(listings.iter_mut());
+        let mut asked: FuturesUnordered<_> = asked
+            .map(|(provider, listed)| async move {
+                listed.refresh(&**provider).await;
+                listed.report(&**provider)
+            })
+            .collect();
+        while let Some(report) = asked.next().await {
+            known(&report);
+        }
+        drop(asked);
         let providers: Vec<ProviderTools<'_>> = self
             .providers
             .iter()
@@ -268,6 +286,14 @@ impl Shared {
 }
 
 impl Listed {
+    fn report(&self, provider: &dyn ToolProvider) -> ProviderReport {
+        ProviderReport {
+            namespace: provider.namespace().map(str::to_owned),
+            tools: self.listing.tools.len(),
+            error: self.error.clone(),
+        }
+    }
+
     async fn refresh(&mut self, provider: &dyn ToolProvider) {
         let change = provider.changes().map(|changes| *changes.borrow());
         let is_known = self.asked.is_some() && self.error.is_none() && self.change == change;

@@ -13,6 +13,7 @@ mod ids;
 mod keep;
 mod limits;
 mod outcome;
+mod output;
 mod turn;
 
 pub use engine::{BuildError, Engine, EngineBuilder, ProviderReport};

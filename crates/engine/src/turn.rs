@@ -40,7 +40,7 @@ pub struct Turn {
     dispatcher: Option<Dispatcher>,
     blocks: u32,
     calls: u64,
-    stop: watch::Sender<u64>,
+    stop: watch::Sender<StopRequest>,
 }
 
 /// A sandbox in use.
@@ -112,7 +112,7 @@ impl Turn {
             dispatcher: None,
             blocks: 0,
             calls: 0,
-            stop: watch::Sender::new(0),
+            stop: watch::Sender::default(),
         }
     }
 
@@ -221,7 +221,7 @@ impl Turn {
         &mut self,
         block: BlockNumber,
         code: &str,
-        stop: &mut watch::Receiver<u64>,
+        stop: &mut watch::Receiver<StopRequest>,
         sink: &EventSink,
     ) -> BlockOutcome {
         let live = match self.sandbox.take() {
@@ -315,15 +315,27 @@ impl From<io::Error> for LossCause {
 /// Stops the block that a turn is running. Cheap to clone; outlives the turn without harm.
 #[derive(Clone, Debug)]
 pub struct Stop {
-    stop: watch::Sender<u64>,
+    stop: watch::Sender<StopRequest>,
+}
+
+/// The last wish of a [`Stop`]. A block looks only at those that come while it runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StopRequest {
+    /// Without the grace.
+    pub(crate) at_once: bool,
 }
 
 impl Stop {
     /// Asks the running block to stop; variables and files are kept if it does so within the grace. Does nothing
     /// between blocks.
     pub fn stop(&self) {
-        self.stop
-            .send_modify(|count| *count = count.wrapping_add(1));
+        self.stop.send_replace(StopRequest { at_once: false });
+    }
+
+    /// Kills the sandbox of the running block at once: variables and files are lost, output so far is kept. Does
+    /// nothing between blocks.
+    pub fn kill(&self) {
+        self.stop.send_replace(StopRequest { at_once: true });
     }
 }
 
