@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::config::value::{Size, Time};
+
 const AFTER_HELP: &str = "\
 Start here:
   codehatch doctor                      check that sandboxes work on this machine
@@ -85,11 +87,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) artifacts: Option<PathBuf>,
     /// Time limit of each block, for example 90s or 5m [default: 60s]
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-    pub(crate) timeout: Option<std::time::Duration>,
+    #[arg(long, value_name = "TIME", value_parser = Time::parse)]
+    pub(crate) timeout: Option<Time>,
     /// Memory limit of the sandbox, for example 256MiB [default: 512MiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<bytesize::ByteSize>,
+    #[arg(long, value_name = "SIZE", value_parser = Size::parse)]
+    pub(crate) memory: Option<Size>,
     #[command(flatten)]
     pub(crate) source: SourceArguments,
 }
@@ -130,8 +132,9 @@ pub(crate) struct DoctorArguments {
     pub(crate) source: SourceArguments,
 }
 
-/// Prints a completion script.
-pub(crate) fn write_completions(shell: clap_complete::Shell) {
-    let mut command = Arguments::command();
-    clap_complete::generate(shell, &mut command, "codehatch", &mut std::io::stdout());
+/// A completion script.
+pub(crate) fn completions(shell: clap_complete::Shell) -> Vec<u8> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "codehatch", &mut script);
+    script
 }

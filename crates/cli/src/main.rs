@@ -3,18 +3,20 @@
 mod args;
 mod config;
 mod doctor;
-
 mod exit;
-mod mcp_json;
-mod progress;
 mod report;
 mod run;
-mod secret;
+mod screen;
+mod servers;
 mod setup;
+mod signals;
+mod sources;
 mod tools;
-mod value;
 
-use std::{io::IsTerminal, process::ExitCode};
+use std::{
+    io::{self, IsTerminal, Write},
+    process::ExitCode,
+};
 
 use clap::Parser;
 use tracing_subscriber::{EnvFilter, fmt};
@@ -24,15 +26,16 @@ use crate::args::{Arguments, Command};
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let level = match arguments.verbose {
-        0 => "warn",
+        // The commands say themselves which servers are down.
+        0 => "warn,codehatch_engine::engine=error",
         1 => "info,codehatch=debug",
         _ => "debug",
     };
     let filter = EnvFilter::try_from_env("CODEHATCH_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
         .without_time()
         .init();
     // One thread answers the sandbox soonest: nothing has to be handed over between threads.
@@ -54,9 +57,8 @@ async fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Run(arguments) => run::run(*arguments).await,
         Command::Doctor(arguments) => doctor::doctor(*arguments).await,
         Command::Tools(arguments) => tools::tools(*arguments).await,
-
         Command::Completions { shell } => {
-            args::write_completions(shell);
+            io::stdout().write_all(&args::completions(shell))?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -1,7 +1,5 @@
 //! A block's outcome as JSON, and as text for people.
 
-use std::io::Write;
-
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use codehatch::{BlockOutcome, BlockState, Ending, ResultValue};
 use serde::Serialize;
@@ -14,6 +12,8 @@ pub(crate) struct Report<'a> {
     source: &'a str,
     stdout: &'a str,
     stderr: &'a str,
+    /// What work that earlier blocks left behind wrote before this block began.
+    earlier_output: &'a str,
     /// The value of the last expression, as JSON or as text.
     result: Option<Box<RawValue>>,
     /// The name of its Python type.
@@ -27,6 +27,7 @@ pub(crate) struct Report<'a> {
     message: Option<String>,
     tool_calls: Vec<Call<'a>>,
     artifacts: Vec<Artifact>,
+    deleted: &'a [String],
     skipped: Vec<Skipped<'a>>,
     images: Vec<Image<'a>>,
     duration_ms: f64,
@@ -65,6 +66,7 @@ impl<'a> Report<'a> {
             source,
             stdout: &outcome.stdout.text,
             stderr: &outcome.stderr.text,
+            earlier_output: &outcome.earlier_output,
             result,
             result_type,
             result_is_repr,
@@ -74,7 +76,7 @@ impl<'a> Report<'a> {
                 BlockState::Kept => "kept",
                 BlockState::Lost => "lost",
             },
-            message: outcome.message(),
+            message: message(outcome),
             tool_calls: outcome
                 .calls
                 .iter()
@@ -93,6 +95,7 @@ impl<'a> Report<'a> {
                     bytes: saved.bytes,
                 })
                 .collect(),
+            deleted: &outcome.deleted,
             skipped: outcome
                 .skipped
                 .iter()
@@ -113,13 +116,9 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Writes it as one line.
-    pub(crate) fn write(&self, mut out: impl Write) -> anyhow::Result<()> {
-        let mut line = serde_json::to_vec(self)?;
-        line.push(b'\n');
-        out.write_all(&line)?;
-        out.flush()?;
-        Ok(())
+    /// Its text, one line without an end.
+    pub(crate) fn to_line(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
     }
 }
 
@@ -163,4 +162,55 @@ pub(crate) fn value_text(value: &ResultValue) -> &str {
         ResultValue::Json { value, .. } => value.get(),
         ResultValue::Repr { text, .. } => text,
     }
+}
+
+/// What to say of the ending. There is no state to speak of where nothing could be started.
+fn message(outcome: &BlockOutcome) -> Option<String> {
+    match &outcome.ending {
+        Ending::HostError { message } if outcome.block.0 == 1 => {
+            Some(format!("the code could not be run: {message}"))
+        }
+        _ => outcome.message(),
+    }
+}
+
+/// What a person is told once a block has ended, beside its output; more where one may be watching.
+pub(crate) fn messages(
+    outcome: &BlockOutcome,
+    watched: bool,
+    keeps_artifacts: bool,
+) -> Vec<String> {
+    let mut messages = Vec::new();
+    if !outcome.earlier_output.is_empty() {
+        messages.push(format!(
+            "before this block began, work of earlier blocks wrote:\n{}",
+            outcome.earlier_output.trim_end()
+        ));
+    }
+    messages.extend(message(outcome));
+    let skipped = outcome.skipped.iter();
+    messages.extend(
+        skipped.map(|skipped| format!("`{}` was not kept: {}", skipped.path, skipped.reason)),
+    );
+    if !watched {
+        return messages;
+    }
+    for (mime_type, data) in &outcome.images {
+        messages.push(format!(
+            "a figure ({mime_type}, {} bytes); --json prints it",
+            data.len()
+        ));
+    }
+    for saved in &outcome.artifacts {
+        messages.push(format!(
+            "saved {} (version {}, {} bytes)",
+            saved.name, saved.version, saved.bytes
+        ));
+    }
+    if !outcome.artifacts.is_empty() && !keeps_artifacts {
+        messages.push(
+            "artifacts are gone when this command ends; --artifacts DIR keeps them".to_owned(),
+        );
+    }
+    messages
 }

@@ -10,35 +10,71 @@ use serde_json::json;
 
 use crate::{
     args::{ToolsArguments, ToolsFormat},
-    setup,
+    screen::Screen,
+    servers, setup,
+    signals::Signals,
 };
 
 pub(crate) async fn tools(arguments: ToolsArguments) -> anyhow::Result<ExitCode> {
     let config = setup::load(&arguments.source)?;
+    let mut signals = Signals::new()?;
     let engine = setup::engine(&config).await?;
-    let text = render(&engine, &arguments).await;
-    let mut failed = false;
-    for provider in engine.providers().await {
-        if let Some(error) = provider.error {
-            failed = true;
-            writeln!(io::stderr(), "codehatch: {error}")?;
+    let screen = Screen::start()?;
+    let shown = tokio::select! {
+        biased;
+        signal = signals.next() => return Ok(ExitCode::from(signal.exit_code())),
+        shown = show(&engine, &arguments, servers::ask(&engine, &config, &screen)) => shown,
+    };
+    screen.flush().await?;
+    let shown = shown.and_then(|(text, complaints)| {
+        for complaint in &complaints {
+            writeln!(io::stderr(), "codehatch: {}", complaint.text)?;
         }
+        writeln!(io::stdout().lock(), "{}", text.trim_end())?;
+        Ok(complaints.iter().any(|complaint| complaint.is_failure))
+    });
+    tokio::select! {
+        _ = signals.next() => {}
+        () = engine.close() => {}
     }
-    for (namespace, diagnostic) in engine.problems().await {
-        let (tool, reason) = (&diagnostic.problem.tool, &diagnostic.problem.reason);
-        let namespace = namespace.as_deref().unwrap_or("tools");
-        writeln!(
-            io::stderr(),
-            "codehatch: {namespace}: tool `{tool}`: {reason}"
-        )?;
-    }
-    engine.close().await;
-    writeln!(io::stdout().lock(), "{}", text?.trim_end())?;
-    Ok(if failed {
+    Ok(if shown? {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// What is wrong with a server, or with one of its tools.
+struct Complaint {
+    text: String,
+    /// Tools are missing altogether.
+    is_failure: bool,
+}
+
+async fn show(
+    engine: &Engine,
+    arguments: &ToolsArguments,
+    asked: impl Future<Output = Vec<codehatch::ProviderReport>>,
+) -> anyhow::Result<(String, Vec<Complaint>)> {
+    let failed = asked
+        .await
+        .into_iter()
+        .filter_map(|provider| provider.error);
+    let mut complaints: Vec<Complaint> = failed
+        .map(|text| Complaint {
+            text,
+            is_failure: true,
+        })
+        .collect();
+    for (namespace, diagnostic) in engine.problems().await {
+        let (tool, reason) = (&diagnostic.problem.tool, &diagnostic.problem.reason);
+        let namespace = namespace.as_deref().unwrap_or("tools");
+        complaints.push(Complaint {
+            text: format!("{namespace}: tool `{tool}`: {reason}"),
+            is_failure: false,
+        });
+    }
+    Ok((render(engine, arguments).await?, complaints))
 }
 
 async fn render(engine: &Engine, arguments: &ToolsArguments) -> anyhow::Result<String> {
@@ -53,10 +89,7 @@ async fn render(engine: &Engine, arguments: &ToolsArguments) -> anyhow::Result<S
                 .iter()
                 .map(|tool| format!("tools.{}", tool.path()))
                 .collect();
-            names.join(
-                "
-",
-            )
+            names.join("\n")
         }
         ToolsFormat::Stubs => stubs(&tools),
         ToolsFormat::Json => as_json(&tools)?,
@@ -67,19 +100,9 @@ fn stubs(tools: &ToolSet) -> String {
     let files = tools.files();
     let texts: Vec<String> = files
         .iter()
-        .map(|file| {
-            format!(
-                "# /tools/{}
-{}",
-                file.path(),
-                file.source()
-            )
-        })
+        .map(|file| format!("# /tools/{}\n{}", file.path(), file.source()))
         .collect();
-    texts.join(
-        "
-",
-    )
+    texts.join("\n")
 }
 
 fn as_json(tools: &ToolSet) -> anyhow::Result<String> {

@@ -1,56 +1,72 @@
-//! The configuration file.
+//! Where settings and servers come from: `codehatch.toml`, and the files of other MCP clients.
+
+mod mcp_json;
+mod secret;
+mod server;
+#[cfg(test)]
+mod tests;
+pub(crate) mod value;
 
 use std::{
     collections::BTreeMap,
-    env, fs,
+    env, fmt, fs,
+    num::{NonZeroU32, NonZeroUsize},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, anyhow};
+use codehatch::mcp::McpServer;
 use serde::Deserialize;
+use toml::Spanned;
 
-use crate::{
-    exit::UsageError,
-    value::{Size, Time},
+use self::{
+    server::ServerTable,
+    value::{Cpus, Size, Time},
 };
+use crate::exit::UsageError;
+
+/// Everything that was configured.
+#[derive(Debug, Default)]
+pub(crate) struct Config {
+    /// The file that it was read from, if there is one.
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) runtime: RuntimeTable,
+    pub(crate) limits: LimitsTable,
+    pub(crate) artifacts: ArtifactsTable,
+    /// Servers by name, secrets resolved.
+    pub(crate) mcp: BTreeMap<String, McpServer>,
+    /// What the user should know about servers of other clients' files.
+    pub(crate) notes: Vec<String>,
+}
 
 /// `codehatch.toml`.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Config {
-    #[serde(default)]
-    pub(crate) runtime: RuntimeConfig,
-    #[serde(default)]
-    pub(crate) limits: LimitsConfig,
-    #[serde(default)]
-    pub(crate) artifacts: ArtifactsConfig,
-    #[serde(default)]
-    pub(crate) mcp: BTreeMap<String, ServerConfig>,
-    /// Where relative paths in it start.
-    #[serde(skip)]
-    pub(crate) directory: PathBuf,
+#[serde(deny_unknown_fields, default)]
+struct File {
+    runtime: RuntimeTable,
+    limits: LimitsTable,
+    artifacts: ArtifactsTable,
+    mcp: BTreeMap<String, Spanned<ServerTable>>,
 }
 
 /// `[runtime]`: the sandbox.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RuntimeConfig {
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RuntimeTable {
     /// Interpreter or virtual environment.
     pub(crate) python: Option<PathBuf>,
     /// Modules that every block finds loaded.
-    #[serde(default)]
     pub(crate) preload: Vec<String>,
     /// Environment variables of model code.
-    #[serde(default)]
     pub(crate) env: BTreeMap<String, String>,
     /// As root: the user that sandboxes run as.
-    pub(crate) run_as: Option<u32>,
+    pub(crate) run_as: Option<NonZeroU32>,
 }
 
 /// `[limits]`.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LimitsConfig {
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct LimitsTable {
     /// Wall clock of a block.
     pub(crate) block_time: Option<Time>,
     /// Processor time of a block.
@@ -60,7 +76,7 @@ pub(crate) struct LimitsConfig {
     /// Wall clock of a tool call.
     pub(crate) call_time: Option<Time>,
     /// Tool calls at once.
-    pub(crate) parallel_calls: Option<std::num::NonZeroUsize>,
+    pub(crate) parallel_calls: Option<NonZeroUsize>,
     /// Memory of the sandbox.
     pub(crate) memory: Option<Size>,
     /// Size of the workspace.
@@ -68,11 +84,11 @@ pub(crate) struct LimitsConfig {
     /// Size of /tmp and of /dev/shm.
     pub(crate) temporary: Option<Size>,
     /// Processes and threads.
-    pub(crate) processes: Option<u32>,
+    pub(crate) processes: Option<NonZeroU32>,
     /// Open files of a process.
-    pub(crate) open_files: Option<u32>,
-    /// Processors, such as 1.5.
-    pub(crate) cpus: Option<f32>,
+    pub(crate) open_files: Option<NonZeroU32>,
+    /// Processors.
+    pub(crate) cpus: Option<Cpus>,
     /// Bytes of stdout and of stderr that an outcome shows.
     pub(crate) output: Option<Size>,
     /// Bytes of a block's source.
@@ -83,8 +99,8 @@ pub(crate) struct LimitsConfig {
 
 /// `[artifacts]`.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ArtifactsConfig {
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ArtifactsTable {
     /// Where they are kept.
     pub(crate) dir: Option<PathBuf>,
     /// Bytes of one artifact.
@@ -93,57 +109,103 @@ pub(crate) struct ArtifactsConfig {
     pub(crate) max_total: Option<Size>,
 }
 
-/// `[mcp.NAME]`: a server.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ServerConfig {
-    /// The program, for a server over standard input and output.
-    pub(crate) command: Option<String>,
-    #[serde(default)]
-    pub(crate) args: Vec<String>,
-    #[serde(default)]
-    pub(crate) env: BTreeMap<String, String>,
-    pub(crate) cwd: Option<PathBuf>,
-    /// The address, for a server over HTTP.
-    pub(crate) url: Option<String>,
-    #[serde(default)]
-    pub(crate) headers: BTreeMap<String, String>,
-    /// Time to start and connect.
-    pub(crate) connect_timeout: Option<Time>,
-    /// Time to list its tools.
-    pub(crate) list_timeout: Option<Time>,
-}
-
 impl Config {
     /// Reads the file that was named, else the usual one; without any, everything is at its default.
     pub(crate) fn load(named: Option<&Path>) -> anyhow::Result<Self> {
-        let path = match named {
-            Some(path) => path.to_owned(),
-            None => match usual_files().into_iter().find(|path| path.is_file()) {
-                Some(path) => path,
-                None => {
-                    return Ok(Self {
-                        directory: ".".into(),
-                        ..Self::default()
-                    });
-                }
-            },
+        let usual = || usual_files().into_iter().find(|path| path.is_file());
+        let Some(path) = named.map(Path::to_owned).or_else(usual) else {
+            return Ok(Self::default());
         };
         let text = fs::read_to_string(&path)
             .with_context(|| format!("cannot read the configuration `{}`", path.display()))
-            .context(UsageError)?;
-        let mut config = Self::parse(&path, &text)?;
-        path.parent()
-            .unwrap_or(Path::new(""))
-            .clone_into(&mut config.directory);
-        Ok(config)
+            .context(UsageError::default())?;
+        Self::of_text(path, &text).context(UsageError::default())
     }
 
+    fn of_text(path: PathBuf, text: &str) -> anyhow::Result<Self> {
+        let file = File::parse(&path, text)?;
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let mut mcp = BTreeMap::new();
+        for (name, table) in file.mcp {
+            let at = Place {
+                path: &path,
+                text,
+                offset: table.span().start,
+            };
+            let server = table.into_inner().into_server(&name, &at, directory)?;
+            mcp.insert(name, server);
+        }
+        let mut runtime = file.runtime;
+        runtime.python = runtime.python.map(|python| from(directory, python));
+        let mut artifacts = file.artifacts;
+        artifacts.dir = artifacts.dir.map(|dir| directory.join(dir));
+        Ok(Self {
+            runtime,
+            limits: file.limits,
+            artifacts,
+            mcp,
+            notes: Vec::new(),
+            file: Some(path),
+        })
+    }
+
+    /// Adds the servers of another client's file; they replace those of the same name.
+    pub(crate) fn add_servers(&mut self, path: &Path) -> anyhow::Result<()> {
+        mcp_json::load(path, &mut self.mcp, &mut self.notes).context(UsageError::default())
+    }
+}
+
+impl File {
     fn parse(path: &Path, text: &str) -> anyhow::Result<Self> {
         toml::from_str(text).map_err(|error| {
-            let error = error.to_string();
-            anyhow!("{}: {}", path.display(), error.trim_end()).context(UsageError)
+            let offset = error.span().map_or(0, |span| span.start);
+            let at = Place { path, text, offset };
+            // The first line of its own text says only where; the next ones show the place.
+            let shown = error.to_string();
+            let shown: Vec<&str> = shown.trim_end().lines().collect();
+            let excerpt = shown
+                .iter()
+                .skip(1)
+                .take_while(|line| line.starts_with(' ') || line.contains(" | "));
+            let mut message = format!("{at}: {}", error.message().trim_end());
+            for line in excerpt {
+                message.push('\n');
+                message.push_str(line);
+            }
+            anyhow!(message)
         })
+    }
+}
+
+/// A place in a file, shown as `codehatch.toml:12`.
+#[derive(Clone, Copy, Debug)]
+struct Place<'a> {
+    path: &'a Path,
+    text: &'a str,
+    offset: usize,
+}
+
+impl Place<'_> {
+    fn moved(mut self, offset: usize) -> Self {
+        self.offset = offset;
+        self
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let before = self.text.get(..self.offset).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        write!(f, "{}:{line}", self.path.display())
+    }
+}
+
+/// A path in a configuration starts where the configuration is. A bare name is looked up in `PATH`.
+fn from(directory: &Path, path: PathBuf) -> PathBuf {
+    if path.components().count() == 1 && !directory.join(&path).exists() {
+        path
+    } else {
+        directory.join(path)
     }
 }
 
@@ -155,35 +217,4 @@ fn usual_files() -> Vec<PathBuf> {
     let mut files = vec![PathBuf::from("codehatch.toml")];
     files.extend(user.map(|user| user.join("codehatch/config.toml")));
     files
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn error(text: &str) -> String {
-        let error = Config::parse(Path::new("codehatch.toml"), text).expect_err("wrong");
-        format!("{error:#}").replace("see `codehatch --help`: ", "")
-    }
-
-    #[test]
-    fn every_key_of_the_documentation_is_read() {
-        let text = include_str!("../../../docs/codehatch.example.toml");
-        let config = Config::parse(Path::new("x"), text).expect("the example is right");
-        assert_eq!(config.limits.memory, Some(Size(256 * 1024 * 1024)));
-        assert_eq!(config.mcp.len(), 2);
-    }
-
-    #[test]
-    fn a_wrong_key_is_shown_with_its_line_and_what_is_allowed() {
-        insta::assert_snapshot!("wrong_key", error("[limits]\nmemroy = \"1GiB\"\n"));
-        insta::assert_snapshot!("wrong_table", error("[runtimes]\npython = \"x\"\n"));
-    }
-
-    #[test]
-    fn a_wrong_value_is_shown_with_its_line_and_what_is_expected() {
-        insta::assert_snapshot!("wrong_size", error("[limits]\nmemory = \"lots\"\n"));
-        insta::assert_snapshot!("wrong_time", error("[limits]\nblock_time = true\n"));
-        insta::assert_snapshot!("wrong_syntax", error("[limits\n"));
-    }
 }
