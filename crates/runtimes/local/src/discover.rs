@@ -25,7 +25,7 @@ pub enum DiscoverError {
     /// There is none.
     #[error(
         "no Python found (looked for {}): install it, for example with \
-         `apt-get install python3`, or name one with `python` in `[runtime]`",
+         `apt-get install python3`, or name one with `python` in `[runtime]` or `--python`",
         names.join(", ")
     )]
     NotFound {
@@ -33,13 +33,21 @@ pub enum DiscoverError {
         names: Vec<String>,
     },
     /// The configured path leads to none.
-    #[error("`{}` is neither a Python interpreter nor a virtual environment", path.display())]
+    #[error(
+        "`{}` is neither a Python interpreter nor a virtual environment: name one with `python` in \
+         `[runtime]` or `--python`",
+        path.display()
+    )]
     NoInterpreter {
         /// The path.
         path: PathBuf,
     },
     /// It does not start, or does not answer.
-    #[error("cannot ask the Python at `{}` what it is: {detail}", path.display())]
+    #[error(
+        "cannot ask the Python at `{}` what it is: {detail}; check that it can be run, or name another one \
+         with `python` in `[runtime]` or `--python`",
+        path.display()
+    )]
     NoAnswer {
         /// Its path.
         path: PathBuf,
@@ -51,7 +59,7 @@ pub enum DiscoverError {
     /// It is too old.
     #[error(
         "the Python at `{}` is {found}, but {}.{} or newer is needed: \
-         install a newer one, or name one with `python` in `[runtime]`",
+         install a newer one, or name one with `python` in `[runtime]` or `--python`",
         path.display(), OLDEST_PYTHON.0, OLDEST_PYTHON.1
     )]
     TooOld {
@@ -63,7 +71,7 @@ pub enum DiscoverError {
     /// It is no CPython with a global interpreter lock.
     #[error(
         "the Python at `{}` is {kind}, but the local runtime needs the standard build of CPython: \
-         name one with `python` in `[runtime]`",
+         name one with `python` in `[runtime]` or `--python`",
         path.display()
     )]
     WrongKind {
@@ -188,17 +196,26 @@ fn executable_of(path: &Path) -> Result<PathBuf, DiscoverError> {
         return candidates
             .into_iter()
             .find(|candidate| candidate.is_file())
+            .map(absolute)
             .ok_or_else(|| DiscoverError::NoInterpreter {
                 path: path.to_owned(),
             });
     }
     // A bare name is looked up in PATH.
-    if path.components().count() > 1 && !path.is_file() {
-        return Err(DiscoverError::NoInterpreter {
-            path: path.to_owned(),
-        });
+    if path.components().count() == 1 && !path.is_absolute() {
+        return Ok(path.to_owned());
     }
-    Ok(path.to_owned())
+    if path.is_file() {
+        return Ok(absolute(path.to_owned()));
+    }
+    Err(DiscoverError::NoInterpreter {
+        path: path.to_owned(),
+    })
+}
+
+/// It is started elsewhere than where its path begins.
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 async fn examine(command: &Path) -> Result<Found, DiscoverError> {
@@ -206,7 +223,7 @@ async fn examine(command: &Path) -> Result<Found, DiscoverError> {
     let facts: Facts =
         serde_json::from_slice(&output.stdout).map_err(|error| DiscoverError::NoAnswer {
             path: command.to_owned(),
-            detail: format!("{error}; {}", tail(&output.stderr)),
+            detail: format!("its answer makes no sense ({error})"),
             source: None,
         })?;
     let [major, minor, micro] = facts.version;
