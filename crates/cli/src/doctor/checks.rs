@@ -22,6 +22,8 @@ pub(super) struct Probe {
     processes_limit: i64,
     memory_limit: i64,
     environment: Vec<String>,
+    /// Directories that Python imports from and the sandbox's user may not read.
+    unreadable: Vec<String>,
 }
 
 /// One finding.
@@ -145,4 +147,18 @@ pub(super) fn isolation(probe: &Probe, bound: &str) -> Vec<Check> {
 fn memory(bytes: i64, bound: &str) -> (bool, String) {
     let detail = format!("{} MiB: {bound}", bytes / (1024 * 1024));
     (bytes > 0, detail)
+}
+
+/// Whether what is installed can be imported.
+pub(super) fn packages(probe: &Probe) -> Check {
+    let name = "packages";
+    if probe.unreadable.is_empty() {
+        return Check::new(name, true, "all of Python's directories can be read");
+    }
+    let places = probe.unreadable.join(", ");
+    let detail = format!(
+        "the sandbox's user may not read {places} (as it is called inside): nothing can be imported from there; \
+         `chmod -R a+rX` it on the host"
+    );
+    Check::new(name, false, detail)
 }

@@ -104,6 +104,7 @@ async fn examine(
                     let found = checks::isolation(&probe, &runtime.memory_bound().await);
                     isolated = found.iter().all(|check| check.ok);
                     checks.extend(found);
+                    checks.push(checks::packages(&probe));
                     block_ms = Some(milliseconds(turn.execute("").await.took));
                     start_ms = time_start(engine).await;
                 }

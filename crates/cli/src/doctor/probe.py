@@ -4,7 +4,9 @@ import ctypes
 import errno
 import os
 import resource
+import site
 import socket
+import sys
 
 libc = ctypes.CDLL(None, use_errno=True)
 tried = {}
@@ -26,12 +28,21 @@ def system_call(name, *arguments):
 
 attempt("write to /usr", lambda: open("/usr/codehatch-probe", "w"))
 attempt("read the host's /etc/shadow", lambda: open("/etc/shadow"))
-attempt(
-    "write outside, where the kernel would allow it", lambda: open("/proc/self/comm", "w")
-)
+attempt("write outside, where the kernel would allow it", lambda: open("/proc/self/comm", "w"))
 attempt("open an internet socket", lambda: socket.socket(socket.AF_INET))
 attempt("mount", lambda: system_call("mount", b"none", b"/tmp", b"tmpfs", 0, None))
 attempt("unshare", lambda: system_call("unshare", 0x10000000))
+
+
+def is_unreadable(place):
+    try:
+        os.listdir(place)
+    except PermissionError:
+        return True
+    except OSError:
+        pass
+    return False
+
 
 status = dict(line.split(":\t", 1) for line in open("/proc/self/status") if ":\t" in line)
 names = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
@@ -46,4 +57,5 @@ names = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
     "processes_limit": resource.getrlimit(resource.RLIMIT_NPROC)[0],
     "memory_limit": resource.getrlimit(resource.RLIMIT_DATA)[0],
     "environment": sorted(os.environ),
+    "unreadable": sorted(filter(is_unreadable, {*sys.path, *site.getsitepackages()})),
 }
