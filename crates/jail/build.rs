@@ -15,6 +15,10 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let rustc = env::var_os("RUSTC").expect("cargo sets RUSTC");
     let target = env::var("TARGET").expect("cargo sets TARGET");
+    let weaken: &[&str] = match env::var_os("CARGO_FEATURE_WEAKEN") {
+        Some(_) => &["--cfg", r#"feature="weaken""#],
+        None => &[],
+    };
     let mut command = Command::new(rustc);
     command
         .args(["--edition", "2024", "--crate-name", "_codehatch_session"])
@@ -36,6 +40,7 @@ fn main() {
             "codegen-units=1",
         ])
         .args(["-C", "opt-level=s", "-C", "strip=symbols"])
+        .args(weaken)
         // CPython and libc are there already in the process that loads it.
         .args(["-C", "link-arg=-nostdlib"])
         .arg("-o")

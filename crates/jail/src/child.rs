@@ -27,7 +27,7 @@ use crate::{
 
 /// Namespaces of the zygote. Not a cgroup namespace: a session is put into its cgroup from here, and below a
 /// namespace's root that would be refused.
-const NAMESPACES: Namespaces = libc::CLONE_NEWUSER
+pub(crate) const NAMESPACES: Namespaces = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET
@@ -48,6 +48,10 @@ pub(crate) struct Prepared {
     pub(crate) trees: Vec<Option<OwnedFd>>,
     /// An existing directory that the new root can be mounted on.
     pub(crate) base: CString,
+    /// Namespaces of the zygote.
+    pub(crate) namespaces: Namespaces,
+    /// The root is made read-only when it is complete: always, but in builds that test what happens without.
+    pub(crate) read_only_root: bool,
     /// As root: the unused user and group that the zygote becomes.
     pub(crate) become_user: Option<(u32, u32)>,
     /// `0 ID 1` for the zygote's user and group.
@@ -228,7 +232,7 @@ pub(crate) fn first_namespaces(prepared: &Prepared) -> Namespaces {
     if prepared.become_user.is_some() {
         0
     } else {
-        NAMESPACES
+        prepared.namespaces
     }
 }
 
@@ -262,9 +266,9 @@ fn isolate(prepared: &mut Prepared) -> Outcome<Infallible> {
         build_root(prepared)?;
         // A whole /proc must be in sight, or the kernel refuses the zygote its own; that one covers it.
         mount_proc()?;
-        enter_root()?;
+        enter_root(prepared.read_only_root)?;
         become_user(uid, gid).at(LaunchStep::BecomeUser)?;
-        match sys::fork_into(NAMESPACES, true).at(LaunchStep::Namespaces)? {
+        match sys::fork_into(prepared.namespaces, true).at(LaunchStep::Namespaces)? {
             Forked::Parent(pid, _) => {
                 report(prepared, Report::Forked(pid));
                 sys::exit_child(0);
@@ -279,7 +283,7 @@ fn isolate(prepared: &mut Prepared) -> Outcome<Infallible> {
         map_ids(prepared).at(LaunchStep::IdMap)?;
         build_root(prepared)?;
         mount_proc()?;
-        enter_root()?;
+        enter_root(prepared.read_only_root)?;
     }
     start(prepared)
 }
@@ -410,11 +414,14 @@ fn mount_proc() -> Outcome<()> {
 }
 
 /// Makes the working directory the root, for good.
-fn enter_root() -> Outcome<()> {
+fn enter_root(read_only: bool) -> Outcome<()> {
     // The old root comes to lie over the new one and is detached; see pivot_root(2).
     rustix::process::pivot_root(c".", c".").at(LaunchStep::PivotRoot)?;
     unmount(c".", UnmountFlags::DETACH).at(LaunchStep::PivotRoot)?;
     rustix::process::chdir(c"/").at(LaunchStep::PivotRoot)?;
+    if !read_only {
+        return Ok(());
+    }
     let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
     mount_remount(c"/", flags, c"").at(LaunchStep::ReadOnlyRoot)
 }

@@ -24,10 +24,10 @@ use crate::{
     child::{self, LaunchStep, Prepared, REPORT_BYTES, Report},
     error::{LaunchError, StepError},
     interpreter::Interpreter,
-    root::{self, GuestFile, Op, Plan},
-    seccomp::{Arch, Program},
+    root::{GuestFile, Op, Plan},
     socket::{message_pair, receive_message, send_message},
     sys::{self, Forked, Pointers},
+    weaken,
     wire::{self, Command, Request, SessionLimits},
 };
 
@@ -53,6 +53,9 @@ pub struct ZygoteConfig {
     pub variables: Vec<(String, String)>,
     /// As root: the user and group that sessions run as on the host. `None` picks an unused one.
     pub run_as: Option<u32>,
+    /// What is left out, to test that tests notice.
+    #[cfg(feature = "weaken")]
+    pub weaken: crate::Weaken,
 }
 
 /// A running zygote: an interpreter that forks sessions. Dropping it kills it and all of its sessions.
@@ -63,6 +66,8 @@ pub struct Zygote {
     pid: i32,
     user: Option<u32>,
     log: File,
+    #[cfg(feature = "weaken")]
+    without: u64,
 }
 
 /// A session that a zygote has forked.
@@ -133,7 +138,7 @@ impl Zygote {
             has_cgroup: cgroup.is_some(),
         };
         let fds: Vec<BorrowedFd<'_>> = descriptors.into_iter().chain(cgroup).collect();
-        send_message(self.control(), &request.to_bytes(), &fds)
+        send_message(self.control(), &self.bytes_of(request), &fds)
     }
 
     /// Asks to replace the tools tree in `slot`, which is below [`TOOL_SLOTS`](crate::TOOL_SLOTS).
@@ -142,7 +147,21 @@ impl Zygote {
         // A description of its own: the zygote reads it from the start, however often it is sent.
         let path = format!("/proc/self/fd/{}", archive.0.as_raw_fd());
         let file = File::open(path)?;
-        send_message(self.control(), &request.to_bytes(), &[file.as_fd()])
+        send_message(self.control(), &self.bytes_of(request), &[file.as_fd()])
+    }
+
+    #[cfg(not(feature = "weaken"))]
+    #[expect(
+        clippy::unused_self,
+        reason = "builds that can be weakened ask the zygote"
+    )]
+    fn bytes_of(&self, request: Request) -> Vec<u8> {
+        request.to_bytes()
+    }
+
+    #[cfg(feature = "weaken")]
+    fn bytes_of(&self, request: Request) -> Vec<u8> {
+        [request.to_bytes(), self.without.to_ne_bytes().to_vec()].concat()
     }
 
     /// Takes the next answer, without waiting: `WouldBlock` if there is none yet.
@@ -266,8 +285,7 @@ pub fn status_pair() -> io::Result<(OwnedFd, OwnedFd)> {
 /// Runs on the zygote's own thread.
 fn start(config: &ZygoteConfig) -> Result<Zygote, LaunchError> {
     let prepare = |source| LaunchError::Prepare { source };
-    let filter = Program::new(Arch::NATIVE).to_bytes();
-    let plan = root::plan(&config.interpreter, &config.guest, &filter).map_err(prepare)?;
+    let plan = weaken::planned(config).map_err(prepare)?;
     let (control, theirs) = message_pair().map_err(prepare)?;
     let (mut report, report_end) = io::pipe().map_err(prepare)?;
     let (log, log_end) = io::pipe().map_err(prepare)?;
@@ -284,6 +302,8 @@ fn start(config: &ZygoteConfig) -> Result<Zygote, LaunchError> {
         trees: plan.sources.iter().map(|_| None).collect(),
         plan,
         base: base_directory(),
+        namespaces: weaken::namespaces(config),
+        read_only_root: weaken::read_only_root(config),
         become_user: user,
         uid_map: c_string(format!("0 {uid} 1").as_bytes()),
         gid_map: c_string(format!("0 {gid} 1").as_bytes()),
@@ -328,6 +348,8 @@ fn start(config: &ZygoteConfig) -> Result<Zygote, LaunchError> {
         pid,
         user: user.map(|(uid, _)| uid),
         log: File::from(OwnedFd::from(log)),
+        #[cfg(feature = "weaken")]
+        without: config.weaken.bits(),
     };
     match wait_ready(&zygote) {
         Ok(()) => Ok(zygote),

@@ -13,6 +13,11 @@ mod root;
 pub mod seccomp;
 mod socket;
 mod sys;
+#[cfg(feature = "weaken")]
+mod weaken;
+#[cfg(not(feature = "weaken"))]
+#[path = "whole.rs"]
+mod weaken;
 mod wire;
 
 pub use child::LaunchStep;
@@ -24,4 +29,6 @@ pub use launch::{
 };
 pub use root::{GUEST_DIR, GuestFile, TOOL_SLOTS};
 pub use sys::FileUser;
+#[cfg(feature = "weaken")]
+pub use weaken::{Protection, Weaken};
 pub use wire::{Command, SessionLimits, SessionStep, Status, StepFailure};

@@ -145,6 +145,33 @@ impl Plan {
         });
     }
 
+    /// Shows a file or directory of the host at its own path.
+    #[cfg(feature = "weaken")]
+    pub(crate) fn show(&mut self, path: &Path) {
+        let inner = path.strip_prefix("/").unwrap_or(path);
+        for above in inner
+            .ancestors()
+            .skip(1)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+        {
+            let dir = Op::Dir {
+                path: c_string(above),
+            };
+            if !above.as_os_str().is_empty() && !self.ops.contains(&dir) {
+                self.ops.push(dir);
+            }
+        }
+        let inner = inner.to_string_lossy();
+        if path.is_dir() {
+            self.dir(&inner);
+        } else {
+            self.file(&inner, b"");
+        }
+        self.attach(path, &inner, AttachFlags::ReadOnly);
+    }
+
     /// `/usr`, and the directories that are links into it on most systems.
     fn system(&mut self) -> io::Result<()> {
         self.dir("usr");
@@ -355,7 +382,7 @@ mod tests {
         let lines: Vec<String> = plan
             .ops
             .iter()
-            .take(6)
+            .take(5)
             .map(|op| format!("{op:?}"))
             .collect();
         insta::assert_snapshot!(lines.join("\n"));

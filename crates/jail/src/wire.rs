@@ -258,28 +258,116 @@ impl SessionStep {
     }
 }
 
+/// The other side's declarations.
+#[cfg(test)]
+#[path = "../session/src/message.rs"]
+#[expect(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "what the two have in common is compared"
+)]
+mod message;
+
 #[cfg(test)]
 mod tests {
+    use std::mem::offset_of;
+
     use super::*;
 
     #[test]
-    fn a_request_has_the_size_that_the_session_module_expects() {
-        let limits = SessionLimits::default();
+    fn a_request_is_what_the_session_module_reads() {
         let fork = Request::Fork {
-            limits,
+            limits: SessionLimits {
+                open_files: 11,
+                processes: 12,
+                cpu_seconds: 13,
+                data_bytes: 14,
+                address_bytes: 15,
+                file_bytes: 16,
+                workspace_bytes: 17,
+                temporary_bytes: 18,
+                inodes: 19,
+            },
             tools: Some(3),
             has_cgroup: true,
         };
-        // Six words and six double words, as `Request` in message.rs.
-        assert_eq!(fork.to_bytes().len(), 6 * 4 + 6 * 8);
+        let bytes = fork.to_bytes();
+        let word = |at: usize| u64::from(u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap()));
+        let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
+        let read = [
+            word(offset_of!(message::Request, op)),
+            word(offset_of!(message::Request, slot)),
+            word(offset_of!(message::Request, has_cgroup)),
+            word(offset_of!(message::Request, open_files)),
+            word(offset_of!(message::Request, processes)),
+            word(offset_of!(message::Request, cpu_seconds)),
+            long(offset_of!(message::Request, data_bytes)),
+            long(offset_of!(message::Request, address_bytes)),
+            long(offset_of!(message::Request, file_bytes)),
+            long(offset_of!(message::Request, workspace_bytes)),
+            long(offset_of!(message::Request, temporary_bytes)),
+            long(offset_of!(message::Request, inodes)),
+        ];
+        let op = u64::from(message::OP_FORK);
+        assert_eq!(read, [op, 3, 1, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
+        let weakened = if cfg!(feature = "weaken") { 8 } else { 0 };
+        assert_eq!(bytes.len() + weakened, size_of::<message::Request>());
+        let tools = Request::Tools { slot: 1 }.to_bytes();
+        assert_eq!(tools.len(), bytes.len());
+        assert_eq!(tools[..4], message::OP_TOOLS.to_ne_bytes());
+    }
+
+    #[test]
+    fn both_sides_number_the_steps_alike() {
+        for (ours, theirs) in [
+            (SessionStep::Clone, message::Step::Clone),
+            (SessionStep::ParentDeath, message::Step::ParentDeath),
+            (SessionStep::IdMap, message::Step::IdMap),
+            (SessionStep::NamespaceLimits, message::Step::NamespaceLimits),
+            (SessionStep::HostName, message::Step::HostName),
+            (SessionStep::Workspace, message::Step::Workspace),
+            (SessionStep::Temporary, message::Step::Temporary),
+            (SessionStep::Tools, message::Step::Tools),
+            (SessionStep::Proc, message::Step::Proc),
+            (SessionStep::Descriptors, message::Step::Descriptors),
+            (SessionStep::Limits, message::Step::Limits),
+            (SessionStep::Capabilities, message::Step::Capabilities),
+            (SessionStep::NoNewPrivileges, message::Step::NoNewPrivileges),
+            (SessionStep::Landlock, message::Step::Landlock),
+            (SessionStep::Listener, message::Step::Listener),
+            (SessionStep::Seccomp, message::Step::Seccomp),
+            (SessionStep::Fork, message::Step::Fork),
+        ] {
+            assert_eq!(ours, SessionStep::from_number(theirs as u32));
+        }
+    }
+
+    #[test]
+    fn a_status_is_what_the_session_module_sends() {
+        let sent = |kind: u32, step: message::Step, value: i32| {
+            let mut bytes = [0; size_of::<message::Status>()];
+            bytes[offset_of!(message::Status, kind)..][..4].copy_from_slice(&kind.to_ne_bytes());
+            bytes[offset_of!(message::Status, step)..][..4]
+                .copy_from_slice(&(step as u32).to_ne_bytes());
+            bytes[offset_of!(message::Status, value)..][..4].copy_from_slice(&value.to_ne_bytes());
+            format!("{:?}", Status::parse(&bytes))
+        };
         assert_eq!(
-            &fork.to_bytes()[..12],
-            [[1, 0, 0, 0], [3, 0, 0, 0], [1, 0, 0, 0]].as_flattened()
+            [
+                sent(message::STATUS_STARTED, message::Step::Clone, 0),
+                sent(message::STATUS_FAILED, message::Step::Proc, 1),
+                sent(message::STATUS_EXITED, message::Step::Clone, 9),
+            ],
+            [
+                "Some(Started)",
+                "Some(Failed(StepFailure { step: Proc, errno: 1 }))",
+                "Some(Exited(9))",
+            ]
         );
-        assert_eq!(
-            Request::Tools { slot: 1 }.to_bytes().len(),
-            fork.to_bytes().len()
-        );
+        let commands = [message::COMMAND_INTERRUPT, message::COMMAND_SWEEP];
+        let ours = [Command::Interrupt, Command::Sweep].map(|command| command.to_bytes()[0]);
+        assert_eq!(ours, commands);
     }
 
     #[test]

@@ -21,6 +21,12 @@ pub trait SandboxRuntime: fmt::Debug + Send + Sync {
     /// Starts one sandbox. Cancel-safe: dropping the future tears down what was started.
     fn start(&self, request: StartRequest) -> BoxFuture<'_, Result<Sandbox, StartError>>;
 
+    /// Memory that is left for sandboxes, in bytes: of this machine, and of what this program may use of it. `None`
+    /// where sandboxes run elsewhere, or it is not known. Called for every block; must return at once.
+    fn free_memory(&self) -> Option<u64> {
+        None
+    }
+
     /// Ends everything that it holds ready, and waits until it is gone. Sandboxes in use are not touched.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
@@ -151,7 +157,7 @@ pub enum Exit {
     },
     /// It ended, and nobody knows why: the connection or the host of the sandbox is gone.
     Lost {
-        /// What is known.
+        /// What is known, as a clause: `its connection was closed`.
         detail: String,
     },
 }
@@ -174,7 +180,7 @@ impl fmt::Display for Exit {
                     limit_bytes / (1024 * 1024)
                 )
             }
-            Self::Lost { detail } => write!(f, "the sandbox is gone: {detail}"),
+            Self::Lost { detail } => f.write_str(detail),
         }
     }
 }

@@ -3,53 +3,17 @@
 use core::ffi::CStr;
 
 use crate::{
-    message::Request,
+    message::{Request, Step, wanted},
     sys::{self, Result},
 };
 
-/// New namespaces of a session: user, pid, mount, network, ipc, uts, cgroup.
+/// New namespaces of a session: user, pid, mount, ipc, uts, cgroup.
 pub(crate) const NAMESPACES: u64 =
-    0x1000_0000 | 0x2000_0000 | 0x2_0000 | 0x4000_0000 | 0x0800_0000 | 0x0400_0000 | 0x0200_0000;
-
-/// Where isolation failed. The host has the same numbers in `wire.rs`, with names and remedies.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Step {
-    /// `clone3` with the namespaces.
-    Clone = 1,
-    /// Dying with the zygote.
-    ParentDeath = 2,
-    /// Mapping the one user id.
-    IdMap = 3,
-    /// Limits of the user namespace.
-    NamespaceLimits = 4,
-    /// The host name.
-    HostName = 5,
-    /// The workspace.
-    Workspace = 6,
-    /// `/tmp`, `/dev/shm` and the home directory.
-    Temporary = 7,
-    /// The tools tree.
-    Tools = 8,
-    /// `/proc`.
-    Proc = 9,
-    /// Descriptors.
-    Descriptors = 10,
-    /// Resource limits.
-    Limits = 11,
-    /// Capabilities.
-    Capabilities = 12,
-    /// `no_new_privs`.
-    NoNewPrivileges = 13,
-    /// Landlock.
-    Landlock = 14,
-    /// The socket that gives descriptors back.
-    Listener = 15,
-    /// Seccomp.
-    Seccomp = 16,
-    /// The fork of the interpreter.
-    Fork = 17,
-}
+    0x1000_0000 | 0x2000_0000 | 0x2_0000 | IPC | 0x0400_0000 | 0x0200_0000;
+/// An IPC namespace.
+pub(crate) const IPC: u64 = 0x0800_0000;
+/// A new network namespace, where [`crate::network`] has none ready.
+pub(crate) const NETWORK: u64 = 0x4000_0000;
 
 /// A failed step and its errno.
 pub(crate) struct Failure(pub(crate) Step, pub(crate) i32);
@@ -89,14 +53,17 @@ pub(crate) fn isolate(
     fds: Descriptors,
     landlock_abi: usize,
     program: &[u8],
+    listener_name: &[u8],
 ) -> core::result::Result<Isolated, Failure> {
     const PR_SET_PDEATHSIG: usize = 1;
     const PR_SET_DUMPABLE: usize = 4;
     // First of all, so that nothing of a session can outlive its zygote.
     sys::prctl(PR_SET_PDEATHSIG, sys::SIGKILL, 0).at(Step::ParentDeath)?;
-    map_ids().at(Step::IdMap)?;
+    map_ids(request).at(Step::IdMap)?;
     // Before capabilities go: these files need CAP_SYS_RESOURCE in this namespace.
-    limit_namespaces().at(Step::NamespaceLimits)?;
+    if wanted!(request, NamespaceLimits) {
+        limit_namespaces().at(Step::NamespaceLimits)?;
+    }
     sys::set_host_name(b"sandbox").at(Step::HostName)?;
     mount_all(request)?;
     // The interpreter starts in the workspace; the host reads it through this descriptor.
@@ -106,18 +73,30 @@ pub(crate) fn isolate(
     place_descriptors(request, fds).at(Step::Descriptors)?;
     // Before the limit on processes, which would count against the signal descriptor's user.
     let children = sys::child_signal_fd().at(Step::Descriptors)?;
-    set_limits(request).at(Step::Limits)?;
-    sys::drop_capabilities().at(Step::Capabilities)?;
+    if wanted!(request, Limits) {
+        set_limits(request).at(Step::Limits)?;
+    }
+    if wanted!(request, Capabilities) {
+        sys::drop_capabilities().at(Step::Capabilities)?;
+    }
     // Neither core dumps nor ptrace by a sibling; the filter forbids to set it back.
-    sys::prctl(PR_SET_DUMPABLE, 0, 0).at(Step::Capabilities)?;
+    if wanted!(request, Undumpable) {
+        sys::prctl(PR_SET_DUMPABLE, 0, 0).at(Step::Capabilities)?;
+    }
     // Landlock and seccomp want it, and it makes setuid programs harmless.
-    sys::forbid_new_privileges().at(Step::NoNewPrivileges)?;
+    if wanted!(request, NoNewPrivileges) {
+        sys::forbid_new_privileges().at(Step::NoNewPrivileges)?;
+    }
     // After all mounts, since it forbids mounting.
-    restrict_files(landlock_abi).at(Step::Landlock)?;
+    if wanted!(request, Landlock) {
+        restrict_files(landlock_abi).at(Step::Landlock)?;
+    }
     // Inside the landlock domain, or the session could not connect to it.
-    let listener = sys::listen_abstract(b"codehatch").at(Step::Listener)?;
+    let listener = sys::listen_abstract(listener_name).at(Step::Listener)?;
     // Last: it forbids most of the above.
-    sys::install_filter(program).at(Step::Seccomp)?;
+    if wanted!(request, Seccomp) {
+        sys::install_filter(program).at(Step::Seccomp)?;
+    }
     Ok(Isolated {
         workspace,
         listener,
@@ -126,10 +105,15 @@ pub(crate) fn isolate(
 }
 
 /// The session's only user, 1000, is the zygote's user 0.
-fn map_ids() -> Result<()> {
+fn map_ids(request: &Request) -> Result<()> {
+    let map: &[u8] = if wanted!(request, UserId) {
+        b"1000 0 1"
+    } else {
+        b"0 0 1"
+    };
     sys::write_file(c"/proc/self/setgroups", b"deny")?;
-    sys::write_file(c"/proc/self/uid_map", b"1000 0 1")?;
-    sys::write_file(c"/proc/self/gid_map", b"1000 0 1")
+    sys::write_file(c"/proc/self/uid_map", map)?;
+    sys::write_file(c"/proc/self/gid_map", map)
 }
 
 fn limit_namespaces() -> Result<()> {
@@ -147,6 +131,11 @@ fn mount_all(request: &Request) -> core::result::Result<(), Failure> {
     let mount = |target, flags, bytes, inodes, mode: &[u8]| {
         let mut text = [0; 96];
         let options = tmpfs_options(&mut text, bytes, inodes, mode).ok_or(sys::EINVAL)?;
+        let options = if wanted!(request, Quotas) {
+            options
+        } else {
+            c"mode=1777"
+        };
         sys::mount(tmpfs, target, tmpfs, flags, options)
     };
     mount(
@@ -172,23 +161,17 @@ fn mount_all(request: &Request) -> core::result::Result<(), Failure> {
     if let Some(tree) = crate::tools::slot_path(&mut slot, request.slot) {
         sys::mount(tree, c"/tools", none, sys::MS_BIND, none).at(Step::Tools)?;
     }
-    // Hides the trees of other sessions.
-    mount(
-        c"/run",
-        safe | sys::MS_RDONLY | sys::MS_NOEXEC,
-        4096,
-        2,
-        b"755",
-    )
-    .at(Step::Tools)?;
-    sys::mount(
-        c"proc",
-        c"/proc",
-        c"proc",
-        safe | sys::MS_NOEXEC,
-        c"subset=pid",
-    )
-    .at(Step::Proc)
+    if wanted!(request, HiddenTrees) {
+        // Hides the trees of other sessions.
+        let flags = safe | sys::MS_RDONLY | sys::MS_NOEXEC;
+        mount(c"/run", flags, 4096, 2, b"755").at(Step::Tools)?;
+    }
+    let only = if wanted!(request, ProcessesOnly) {
+        c"subset=pid"
+    } else {
+        c""
+    };
+    sys::mount(c"proc", c"/proc", c"proc", safe | sys::MS_NOEXEC, only).at(Step::Proc)
 }
 
 /// `size=…,nr_inodes=…,mode=…`, or `None` if `text` is too short.

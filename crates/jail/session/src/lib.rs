@@ -8,9 +8,12 @@ mod init;
 mod isolate;
 mod message;
 mod module;
+mod network;
 mod serve;
 mod sys;
 mod tools;
+#[cfg(feature = "weaken")]
+pub mod weaken;
 
 pub use module::PyInit__codehatch_session;
 

@@ -41,7 +41,26 @@ pub(crate) struct Request {
     pub(crate) temporary_bytes: u64,
     /// Files and directories in each of them.
     pub(crate) inodes: u64,
+    /// What is left out: [`crate::weaken::Protection`]s.
+    #[cfg(feature = "weaken")]
+    pub(crate) without: u64,
 }
+
+/// Tells whether a part of the isolation is wanted: always, but in builds that test what happens without it.
+#[cfg(feature = "weaken")]
+macro_rules! wanted {
+    ($request:expr, $protection:ident) => {
+        $request.without & crate::weaken::Protection::$protection as u64 == 0
+    };
+}
+#[cfg(not(feature = "weaken"))]
+macro_rules! wanted {
+    ($request:expr, $protection:ident) => {{
+        let _: &crate::message::Request = $request;
+        true
+    }};
+}
+pub(crate) use wanted;
 
 /// Zygote to host: the answer to a request. A fork's answer carries the pidfd of init.
 #[repr(C)]
@@ -49,7 +68,7 @@ pub(crate) struct Request {
 pub(crate) struct Reply {
     /// Process id in the zygote's namespace, or a negated errno.
     pub(crate) result: i32,
-    /// The [`crate::isolate::Step`] that failed, for a tools request.
+    /// The [`Step`] that failed, for a tools request.
     pub(crate) step: u32,
 }
 
@@ -66,10 +85,50 @@ pub(crate) const STATUS_EXITED: u32 = 3;
 pub(crate) struct Status {
     /// `STATUS_*`.
     pub(crate) kind: u32,
-    /// The [`crate::isolate::Step`] of a failure.
+    /// The [`Step`] of a failure.
     pub(crate) step: u32,
     /// An errno or a wait status.
     pub(crate) value: i32,
+}
+
+/// Where isolation failed. The host has the same numbers in `wire.rs`, with names and remedies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Step {
+    /// `clone3` with the namespaces.
+    Clone = 1,
+    /// Dying with the zygote.
+    ParentDeath = 2,
+    /// Mapping the one user id.
+    IdMap = 3,
+    /// Limits of the user namespace.
+    NamespaceLimits = 4,
+    /// The host name.
+    HostName = 5,
+    /// The workspace.
+    Workspace = 6,
+    /// `/tmp`, `/dev/shm` and the home directory.
+    Temporary = 7,
+    /// The tools tree.
+    Tools = 8,
+    /// `/proc`.
+    Proc = 9,
+    /// Descriptors.
+    Descriptors = 10,
+    /// Resource limits.
+    Limits = 11,
+    /// Capabilities.
+    Capabilities = 12,
+    /// `no_new_privs`.
+    NoNewPrivileges = 13,
+    /// Landlock.
+    Landlock = 14,
+    /// The socket that gives descriptors back.
+    Listener = 15,
+    /// Seccomp.
+    Seccomp = 16,
+    /// The fork of the interpreter.
+    Fork = 17,
 }
 
 /// Host to init: send `SIGINT` to the interpreter.

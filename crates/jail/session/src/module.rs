@@ -54,7 +54,7 @@ unsafe extern "C" {
         bytes: *mut *mut c_char,
         length: *mut isize,
     ) -> c_int;
-    fn PyLong_FromLong(value: core::ffi::c_long) -> *mut PyObject;
+    fn Py_BuildValue(format: *const c_char, ...) -> *mut PyObject;
     fn PyErr_SetFromErrno(kind: *mut PyObject) -> *mut PyObject;
     static PyExc_OSError: *mut PyObject;
     fn PyOS_BeforeFork();
@@ -75,8 +75,8 @@ static METHODS: Table<[MethodDef; 2]> = Table(core::cell::UnsafeCell::new([
         name: c"serve".as_ptr(),
         method: Some(serve_method),
         flags: METH_VARARGS,
-        doc: c"serve(socket, filter) -> int: fork sessions until the host is gone (-1); \
-             in each session, return its control descriptor."
+        doc: c"serve(socket, filter) -> tuple[int, int] | None: fork sessions until the host is gone (None); \
+             in each session, return its control descriptor and its number."
             .as_ptr(),
     },
     MethodDef {
@@ -129,8 +129,12 @@ unsafe extern "C" fn serve_method(_module: *mut PyObject, args: *mut PyObject) -
     let program =
         unsafe { core::slice::from_raw_parts(bytes.cast::<u8>(), length.cast_unsigned()) };
     match serve::serve(socket, program) {
-        Ok(Served::HostGone) => long(-1),
-        Ok(Served::Session(control)) => long(control),
+        // SAFETY: the global lock is held; an empty format makes None.
+        Ok(Served::HostGone) => unsafe { Py_BuildValue(c"".as_ptr()) },
+        // SAFETY: the global lock is held; the format takes an int and an unsigned int.
+        Ok(Served::Session(control, number)) => unsafe {
+            Py_BuildValue(c"(iI)".as_ptr(), control, number)
+        },
         Err(errno) => {
             // SAFETY: points to libc's errno of this thread.
             let location = unsafe { __errno_location() };
@@ -142,11 +146,6 @@ unsafe extern "C" fn serve_method(_module: *mut PyObject, args: *mut PyObject) -
             unsafe { PyErr_SetFromErrno(kind) }
         }
     }
-}
-
-fn long(value: c_int) -> *mut PyObject {
-    // SAFETY: the global lock is held.
-    unsafe { PyLong_FromLong(value.into()) }
 }
 
 /// Which side of [`fork`] this is.

@@ -2,12 +2,13 @@
 
 use crate::{
     init,
-    isolate::{self, Descriptors, Failure, NAMESPACES, Step},
+    isolate::{self, Descriptors, Failure, IPC, NAMESPACES, NETWORK, Writer},
     message::{
         EXIT_SETUP, FORK_FDS, OP_FORK, OP_TOOLS, Reply, Request, STATUS_FAILED, STATUS_STARTED,
-        Status,
+        Status, Step, wanted,
     },
     module::{self, Process},
+    network::Networks,
     sys::{self, Forked},
     tools,
 };
@@ -16,8 +17,8 @@ use crate::{
 pub(crate) enum Served {
     /// The host is gone.
     HostGone,
-    /// This is the interpreter of a new session; its control socket.
-    Session(i32),
+    /// This is the interpreter of a new session; its control socket and its number.
+    Session(i32, u32),
 }
 
 /// Serves `socket` until the host closes it. Returns once more in every session.
@@ -25,6 +26,8 @@ pub(crate) fn serve(socket: i32, program: &[u8]) -> sys::Result<Served> {
     let abi = sys::landlock_abi()?;
     // Ended sessions are reaped by the kernel; the host watches them through pidfds.
     sys::set_signal_ignored(sys::SIGCHLD, true)?;
+    let mut networks = Networks::new();
+    let mut number = 0u32;
     loop {
         let mut request = Request::default();
         let bytes = sys::bytes_of_mut(&mut request);
@@ -37,7 +40,14 @@ pub(crate) fn serve(socket: i32, program: &[u8]) -> sys::Result<Served> {
             answer(socket, &Err(Failure(Step::Clone, sys::EINVAL)));
             None
         } else if request.op == OP_FORK {
-            fork_session(socket, &request, &fds, abi, program)
+            number = number.wrapping_add(1);
+            let zygote = Zygote {
+                socket,
+                abi,
+                program,
+                number,
+            };
+            fork_session(&zygote, &mut networks, &request, &fds)
         } else if request.op == OP_TOOLS {
             let result = tools::unpack(request.slot, fds[0]).map(|()| (0, -1));
             answer(socket, &result.map_err(|errno| Failure(Step::Tools, errno)));
@@ -47,7 +57,7 @@ pub(crate) fn serve(socket: i32, program: &[u8]) -> sys::Result<Served> {
             None
         };
         if let Some(control) = session {
-            return Ok(Served::Session(control));
+            return Ok(Served::Session(control, number));
         }
         for fd in fds.into_iter().filter(|&fd| fd >= 0) {
             sys::close(fd);
@@ -70,40 +80,63 @@ fn answer(socket: i32, result: &core::result::Result<(i32, i32), Failure>) {
     let fds = if pidfd >= 0 { &fds[..] } else { &[] };
     // If the host is gone, the next receive says so.
     let _ = sys::send(socket, sys::bytes_of(&reply), fds);
-    if pidfd >= 0 {
-        sys::close(pidfd);
-    }
+}
+
+/// What all forks have in common.
+struct Zygote<'a> {
+    socket: i32,
+    abi: usize,
+    program: &'a [u8],
+    /// Of the session that is forked now.
+    number: u32,
 }
 
 /// Forks a session; `Some(control)` in its interpreter.
 fn fork_session(
-    socket: i32,
+    zygote: &Zygote<'_>,
+    networks: &mut Networks,
     request: &Request,
     fds: &[i32; sys::MAX_FDS],
-    abi: usize,
-    program: &[u8],
 ) -> Option<i32> {
+    let socket = zygote.socket;
     let [control, stdout, stderr, status, cgroup, _] = *fds;
     let cgroup = (request.has_cgroup == 1).then_some(cgroup);
     if fds[..FORK_FDS].contains(&-1) || cgroup == Some(-1) {
         answer(socket, &Err(Failure(Step::Clone, sys::EINVAL)));
         return None;
     }
+    let network = if wanted!(request, Network) {
+        networks.enter_free()
+    } else {
+        None
+    };
+    let mut namespaces = NAMESPACES;
+    if network.is_none() && wanted!(request, Network) {
+        namespaces |= NETWORK;
+    }
+    if !wanted!(request, Ipc) {
+        namespaces &= !IPC;
+    }
     module::before_fork();
-    match sys::fork_into(NAMESPACES, cgroup) {
+    match sys::fork_into(namespaces, cgroup) {
         Ok(Forked::Child) => {
             sys::close(socket);
+            networks.close();
             let fds = Descriptors {
                 control,
                 stdout,
                 stderr,
                 status,
             };
-            Some(become_session(request, fds, abi, program))
+            Some(become_session(zygote, request, fds))
         }
         Ok(Forked::Parent(pid, pidfd)) => {
             module::after_fork_parent();
             answer(socket, &Ok((pid, pidfd)));
+            match network {
+                Some(slot) => networks.occupy(slot, pidfd),
+                None => sys::close(pidfd),
+            }
             None
         }
         Err(errno) => {
@@ -115,9 +148,11 @@ fn fork_session(
 }
 
 /// Isolates this process and forks the interpreter off it; returns in the interpreter only.
-fn become_session(request: &Request, fds: Descriptors, abi: usize, program: &[u8]) -> i32 {
+fn become_session(zygote: &Zygote<'_>, request: &Request, fds: Descriptors) -> i32 {
     let _ = sys::set_signal_ignored(sys::SIGCHLD, false);
-    let isolated = match isolate::isolate(request, fds, abi, program) {
+    let mut name = [0; 32];
+    let name = listener_name(&mut name, zygote.number);
+    let isolated = match isolate::isolate(request, fds, zygote.abi, zygote.program, name) {
         Ok(isolated) => isolated,
         Err(failure) => fail(fds.status, failure),
     };
@@ -132,10 +167,15 @@ fn become_session(request: &Request, fds: Descriptors, abi: usize, program: &[u8
     match module::fork() {
         Process::Child => {
             let control = i32::try_from(request.open_files).unwrap_or_default();
-            // Only the standard streams and the control socket reach model code.
-            let first = sys::close_range(3, request.open_files.saturating_sub(1));
-            let second = sys::close_range(request.open_files.saturating_add(1), u32::MAX);
-            if first.is_err() || second.is_err() || sys::unblock_signals().is_err() {
+            if wanted!(request, Descriptors) {
+                // Only the standard streams and the control socket reach model code.
+                let first = sys::close_range(3, request.open_files.saturating_sub(1));
+                let second = sys::close_range(request.open_files.saturating_add(1), u32::MAX);
+                if first.is_err() || second.is_err() {
+                    sys::exit(EXIT_SETUP);
+                }
+            }
+            if sys::unblock_signals().is_err() {
                 sys::exit(EXIT_SETUP);
             }
             module::after_fork_child();
@@ -144,6 +184,20 @@ fn become_session(request: &Request, fds: Descriptors, abi: usize, program: &[u8
         Process::Parent(interpreter) => init::run(interpreter, fds, &isolated),
         Process::Failed(errno) => fail(fds.status, Failure(Step::Fork, errno)),
     }
+}
+
+/// `codehatch-N`. Not the same for any two sessions: what one left in their network cannot be in the way.
+fn listener_name(text: &mut [u8], number: u32) -> &[u8] {
+    let mut writer = Writer { text, at: 0 };
+    let put = writer.put(b"codehatch-");
+    if put
+        .and_then(|()| writer.put_number(number.into()))
+        .is_none()
+    {
+        return b"";
+    }
+    let Writer { text, at } = writer;
+    text.get(..at).unwrap_or_default()
 }
 
 fn fail(status: i32, Failure(step, errno): Failure) -> ! {

@@ -69,6 +69,22 @@ impl Program {
         Self::compile(arch, DENIED, DENIED_ARGUMENTS)
     }
 
+    /// Compiles the policy without the rows of some calls.
+    #[cfg(feature = "weaken")]
+    pub(crate) fn without(arch: Arch, calls: &[&str]) -> Self {
+        let denied: Vec<Denied> = DENIED
+            .iter()
+            .copied()
+            .filter(|row| !calls.contains(&row.call))
+            .collect();
+        let arguments: Vec<DeniedArgument> = DENIED_ARGUMENTS
+            .iter()
+            .copied()
+            .filter(|row| !calls.contains(&row.call))
+            .collect();
+        Self::compile(arch, &denied, &arguments)
+    }
+
     /// The bytes of the instructions, as `seccomp(2)` wants them.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.instructions.len() * 8);

@@ -315,7 +315,7 @@ done"#;
     }
 }
 
-fn mount_point() -> Option<PathBuf> {
+pub(crate) fn mount_point() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     mounts.lines().find_map(|line| {
         let (mount, source) = line.split_once(" - ")?;
@@ -327,7 +327,7 @@ fn mount_point() -> Option<PathBuf> {
     })
 }
 
-fn own_group() -> Option<String> {
+pub(crate) fn own_group() -> Option<String> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     groups
         .lines()

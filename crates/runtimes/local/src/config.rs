@@ -21,6 +21,9 @@ pub struct LocalConfig {
     ///
     /// Each holds about 1.5 MB. With 0 every start forks a session, which takes about 3 ms.
     pub pool: usize,
+    /// What is left out, to test that tests notice.
+    #[cfg(feature = "weaken")]
+    pub weaken: codehatch_jail::Weaken,
 }
 
 impl Default for LocalConfig {
@@ -31,6 +34,8 @@ impl Default for LocalConfig {
             variables: Vec::new(),
             run_as: None,
             pool: 1,
+            #[cfg(feature = "weaken")]
+            weaken: codehatch_jail::Weaken::default(),
         }
     }
 }
@@ -67,6 +72,14 @@ impl LocalConfig {
             .into_iter()
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
+        self
+    }
+
+    /// Leaves out parts of the isolation.
+    #[cfg(feature = "weaken")]
+    #[must_use]
+    pub fn with_weaken(mut self, weaken: codehatch_jail::Weaken) -> Self {
+        self.weaken = weaken;
         self
     }
 

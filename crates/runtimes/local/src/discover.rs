@@ -221,9 +221,9 @@ fn absolute(path: PathBuf) -> PathBuf {
 async fn examine(command: &Path) -> Result<Found, DiscoverError> {
     let output = ask(command, FACTS).await?;
     let facts: Facts =
-        serde_json::from_slice(&output.stdout).map_err(|error| DiscoverError::NoAnswer {
+        serde_json::from_slice(&output.stdout).map_err(|_| DiscoverError::NoAnswer {
             path: command.to_owned(),
-            detail: format!("its answer makes no sense ({error})"),
+            detail: format!("it printed {:?}", tail(&output.stdout)),
             source: None,
         })?;
     let [major, minor, micro] = facts.version;

@@ -19,6 +19,8 @@ mod sys;
 mod workspace;
 mod zygote;
 
+#[cfg(feature = "weaken")]
+pub use codehatch_jail::{Protection, Weaken};
 pub use config::LocalConfig;
 pub use discover::{DiscoverError, OLDEST_PYTHON};
 pub use runtime::LocalRuntime;

@@ -20,7 +20,7 @@ use crate::{
     config::LocalConfig,
     discover::{self, DiscoverError, Found},
     guest::GUEST_FILES,
-    memory::Watch,
+    memory::{FreeMemory, Watch},
     pool::Pool,
     start,
     zygote::ZygoteHandle,
@@ -47,6 +47,7 @@ struct Inner {
     environment: OnceCell<Arc<Environment>>,
     zygote: Mutex<Option<Arc<ZygoteHandle>>>,
     watch: Arc<Watch>,
+    free_memory: FreeMemory,
     cgroups: OnceCell<Result<Arc<CgroupTree>, NoCgroups>>,
     pool: Pool,
 }
@@ -61,6 +62,7 @@ impl LocalRuntime {
             environment: OnceCell::new(),
             zygote: Mutex::default(),
             watch: Arc::default(),
+            free_memory: FreeMemory::default(),
             cgroups: OnceCell::new(),
         };
         Self {
@@ -179,6 +181,8 @@ impl Inner {
             preload: self.config.preload.clone(),
             variables: self.config.variables.clone(),
             run_as: self.config.run_as,
+            #[cfg(feature = "weaken")]
+            weaken: self.config.weaken.clone(),
         };
         let launched = ZygoteHandle::launch(config).await;
         let zygote = Arc::new(launched.map_err(|error| StartError::new(NAME, error))?);
@@ -228,6 +232,10 @@ impl SandboxRuntime for LocalRuntime {
 
     fn start(&self, request: StartRequest) -> BoxFuture<'_, Result<Sandbox, StartError>> {
         Box::pin(self.start_session(request))
+    }
+
+    fn free_memory(&self) -> Option<u64> {
+        self.inner.free_memory.now()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -3,7 +3,7 @@
 use std::{
     io,
     os::{
-        fd::{AsFd, OwnedFd},
+        fd::{AsFd, BorrowedFd, OwnedFd},
         unix::net::UnixStream as StdUnixStream,
     },
     sync::Arc,
@@ -12,9 +12,12 @@ use std::{
 
 use codehatch_jail::{SessionLimits, status_pair};
 use codehatch_runtime::{Control, Limits, OutputStream, Sandbox, StartError, StartRequest};
-use rustix::io::Errno;
+use rustix::{
+    fs::{Gid, Uid},
+    io::Errno,
+};
 use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{UnixStream, unix::pipe},
     time::timeout,
 };
@@ -39,6 +42,8 @@ const WARM_WITHIN: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Session {
     control: UnixStream,
+    /// What was read from it and is for whoever the session is handed out to.
+    greeting: Vec<u8>,
     stdout: PipeOutput,
     stderr: PipeOutput,
     workspace: LocalWorkspace,
@@ -117,6 +122,12 @@ pub(crate) async fn start(
     let (control, their_control) = StdUnixStream::pair().map_err(descriptors)?;
     let (stdout, their_stdout) = io::pipe().map_err(descriptors)?;
     let (stderr, their_stderr) = io::pipe().map_err(descriptors)?;
+    if let Some(user) = zygote.user() {
+        // Or programs could not open `/dev/stdout` and `/dev/stderr`, as shell scripts do.
+        for pipe in [their_stdout.as_fd(), their_stderr.as_fd()] {
+            chown_to(pipe, user).map_err(descriptors)?;
+        }
+    }
     let (status, their_status) = status_pair().map_err(descriptors)?;
     let limits = session_limits(&request.limits);
     let group = cgroups.map(|tree| tree.session(&request.limits, zygote.user()));
@@ -148,11 +159,17 @@ pub(crate) async fn start(
     control.set_nonblocking(true).map_err(descriptors)?;
     Ok(Session {
         control: UnixStream::from_std(control).map_err(descriptors)?,
+        greeting: Vec::new(),
         stdout: receiver(stdout.into()).map_err(descriptors)?,
         stderr: receiver(stderr.into()).map_err(descriptors)?,
         workspace: LocalWorkspace::new(workspace, zygote.user()),
         handle,
     })
+}
+
+fn chown_to(fd: BorrowedFd<'_>, user: u32) -> io::Result<()> {
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(user));
+    Ok(rustix::fs::fchown(fd, Some(user), Some(group))?)
 }
 
 fn receiver(fd: OwnedFd) -> io::Result<PipeOutput> {
@@ -167,19 +184,24 @@ impl Session {
             writer.write_all(WARM).await?;
             let mut reader = BufReader::new(reader);
             let mut line = Vec::new();
+            let mut greeting = Vec::new();
             // The guest greets first.
-            while line != WARM {
+            loop {
                 line.clear();
                 if reader.read_until(b'\n', &mut line).await? == 0 {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
+                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
                 }
+                if line == WARM {
+                    return Ok(greeting);
+                }
+                greeting.append(&mut line);
             }
-            Ok::<(), io::Error>(())
         };
-        match timeout(WARM_WITHIN, exchange).await {
-            Ok(Ok(())) => Ok(()),
-            _ => Err(ForkError::Warm),
-        }
+        self.greeting = match timeout(WARM_WITHIN, exchange).await {
+            Ok(Ok(greeting)) => greeting,
+            _ => return Err(ForkError::Warm),
+        };
+        Ok(())
     }
 
     /// Whether it is still there.
@@ -194,7 +216,7 @@ impl Session {
         let stderr: OutputStream = Box::new(self.stderr);
         Sandbox {
             control: Control {
-                reader: Box::new(reader),
+                reader: Box::new(io::Cursor::new(self.greeting).chain(reader)),
                 writer: Box::new(writer),
             },
             stdout: Some(stdout),

@@ -21,7 +21,7 @@ use codehatch_runtime::{
 use rustix::{
     fs::{
         AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, chmodat, fstat, mkdirat,
-        openat2,
+        openat2, unlinkat,
     },
     io::Errno,
 };
@@ -135,15 +135,28 @@ impl Shared {
                 baseline.note(path, stamp(&stat), contents);
                 Ok(())
             }
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(WorkspaceError::Full {
-                path: path.to_owned(),
-                bytes: contents.len() as u64,
-            }),
-            Err(source) => Err(WorkspaceError::Io {
-                path: path.to_owned(),
-                source,
-            }),
+            Err(error) => {
+                // Half a file is worse than none. Through no link, as above: what is removed is in the workspace.
+                drop(file);
+                let _ = self.remove(path);
+                Err(if error.kind() == io::ErrorKind::StorageFull {
+                    WorkspaceError::Full {
+                        path: path.to_owned(),
+                        bytes: contents.len() as u64,
+                    }
+                } else {
+                    WorkspaceError::Io {
+                        path: path.to_owned(),
+                        source: error,
+                    }
+                })
+            }
         }
+    }
+
+    fn remove(&self, path: &str) -> Result<(), Errno> {
+        let (directory, name) = path.rsplit_once('/').unwrap_or((".", path));
+        unlinkat(self.open_directory(directory)?, name, AtFlags::empty())
     }
 
     /// Nothing was there, and still nothing is: the common case, which costs one look.
@@ -183,10 +196,11 @@ impl Shared {
         walk.directory("", 0);
         let Walk {
             mut entries,
-            skipped,
+            mut skipped,
             ..
         } = walk;
         entries.sort_by(|a, b| a.path.cmp(&b.path));
+        skipped.sort_by(|a, b| a.path.cmp(&b.path));
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         let now_ns = i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec);
         let mut baseline = self.baseline.lock().unwrap_or_else(PoisonError::into_inner);
@@ -208,8 +222,11 @@ impl Walk<'_> {
         let opened = with_permission(self.shared, place, 0o500, || {
             self.shared.open_directory(place)
         });
-        let entries = match opened.and_then(Dir::read_from) {
-            Ok(entries) => entries,
+        // Unlocked until its files are open: they are reached through it.
+        let (entries, _unlocked) = match opened
+            .and_then(|(directory, unlocked)| Ok((Dir::read_from(directory)?, unlocked)))
+        {
+            Ok(opened) => opened,
             Err(errno) => return self.skip(path, &errno.to_string()),
         };
         for entry in entries {
@@ -246,10 +263,11 @@ impl Walk<'_> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let open = || openat2(&self.shared.directory, &path, flags, Mode::empty(), BELOW);
         let file = match with_permission(self.shared, &path, 0o400, open) {
-            Ok(file) => File::from(file),
-            Err(Errno::XDEV | Errno::LOOP) => {
+            Ok((file, _)) => File::from(file),
+            Err(Errno::XDEV) => {
                 return self.skip(&path, "it is a link that leads out of the workspace");
             }
+            Err(Errno::LOOP) => return self.skip(&path, "it is a link that cannot be followed"),
             Err(Errno::NOENT) => return self.skip(&path, "it is a link that leads nowhere"),
             Err(errno) => return self.skip(&path, &errno.to_string()),
         };
@@ -278,31 +296,48 @@ impl Walk<'_> {
     }
 }
 
-/// Opens what its owner has locked, by unlocking it for a moment: the host's user owns it as well.
+/// Something that is unlocked. Dropping this gives it its mode back.
+struct Unlocked {
+    file: OwnedFd,
+    mode: Mode,
+}
+
+impl Unlocked {
+    fn new(file: OwnedFd, wanted: Mode) -> Result<Self, Errno> {
+        let mode = Mode::from_raw_mode(fstat(&file)?.st_mode & 0o7777);
+        let unlocked = Self { file, mode };
+        unlocked.set_mode(mode | wanted)?;
+        Ok(unlocked)
+    }
+
+    fn set_mode(&self, mode: Mode) -> Result<(), Errno> {
+        // The only way to change the mode of what an O_PATH descriptor stands for.
+        let name = format!("/proc/self/fd/{}", self.file.as_fd().as_raw_fd());
+        chmodat(CWD, &name, mode, AtFlags::empty())
+    }
+}
+
+impl Drop for Unlocked {
+    fn drop(&mut self) {
+        let _ = self.set_mode(self.mode);
+    }
+}
+
+/// Opens what its owner has locked, by unlocking it: the host's user owns it as well.
 fn with_permission(
     shared: &Shared,
     path: &str,
     wanted: u32,
     open: impl Fn() -> Result<OwnedFd, Errno>,
-) -> Result<OwnedFd, Errno> {
+) -> Result<(OwnedFd, Option<Unlocked>), Errno> {
     match open() {
         Err(Errno::ACCESS) => {}
-        other => return other,
+        other => return other.map(|opened| (opened, None)),
     }
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let locked = openat2(&shared.directory, path, flags, Mode::empty(), STRICT)?;
-    let mode = Mode::from_raw_mode(fstat(&locked)?.st_mode & 0o7777);
-    // The only way to change the mode of what an O_PATH descriptor stands for.
-    let name = format!("/proc/self/fd/{}", locked.as_fd().as_raw_fd());
-    chmodat(
-        CWD,
-        &name,
-        mode | Mode::from_raw_mode(wanted),
-        AtFlags::empty(),
-    )?;
-    let opened = open();
-    chmodat(CWD, &name, mode, AtFlags::empty())?;
-    opened
+    let unlocked = Unlocked::new(locked, Mode::from_raw_mode(wanted))?;
+    Ok((open()?, Some(unlocked)))
 }
 
 fn join(directory: &str, name: &[u8]) -> Option<String> {

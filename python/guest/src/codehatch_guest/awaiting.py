@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING, Any
 
 from .errors import BlockInterrupted
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
 
 # How long tasks get to clean up after an interrupt, in seconds.
 _CLEAN_UP = 0.5
+# Where an event loop keeps which channel it reads, and for which calls.
+_READING = "_codehatch_reading"
+
+# Loops whose descriptors model code has closed. Closing them, as their end would, could hit files that
+# have the numbers now.
+_broken: list[Any] = []
 
 
 def run(coroutine: Any, blocks: Blocks) -> Any:
@@ -21,10 +28,9 @@ def run(coroutine: Any, blocks: Blocks) -> Any:
     The loop lives as long as the turn: a task that a block leaves pending goes on whenever a later block
     awaits.
     """
-    loop = blocks._loop
-    if loop is None or loop.is_closed():
-        loop = blocks._loop = asyncio.new_event_loop()
+    loop = _loop_of(blocks)
     asyncio.set_event_loop(loop)
+    earlier = asyncio.all_tasks(loop)
     task = loop.create_task(coroutine)
     try:
         return loop.run_until_complete(task)
@@ -33,22 +39,61 @@ def run(coroutine: Any, blocks: Blocks) -> Any:
             frame = coroutine.cr_frame
             if isinstance(error, BlockInterrupted) and frame is not None:
                 error.place = (frame.f_code.co_filename, frame.f_lineno)
-            task.cancel()
-            _settle(loop, task)
+        elif not task.cancelled():
+            task.exception()  # Which is this error: nothing more is to be said of it.
+        if isinstance(error, BlockInterrupted) or not task.done():
+            _cancel(loop, asyncio.all_tasks(loop) - earlier)
         raise
 
 
-def _settle(loop: Any, task: Any) -> None:
+def has_tasks(loop: Any) -> bool:
+    """Whether tasks wait for the loop to run again."""
+    return not loop.is_closed() and bool(asyncio.all_tasks(loop))
+
+
+def _loop_of(blocks: Blocks) -> Any:
+    loop = blocks.loop
+    if loop is not None and not loop.is_closed():
+        if _descriptors(loop) == blocks.loop_descriptors:
+            return loop
+        _broken.append(loop)
+    blocks.loop = loop = asyncio.new_event_loop()
+    blocks.loop_descriptors = _descriptors(loop)
+    return loop
+
+
+def _descriptors(loop: Any) -> list[tuple[int, int]]:
+    """What a loop needs and model code may close, with all others, as daemons do."""
     try:
-        loop.run_until_complete(asyncio.wait({task}, timeout=_CLEAN_UP))
-        if task.done() and not task.cancelled():
-            task.exception()
+        status = [os.fstat(loop._selector.fileno()), os.fstat(loop._csock.fileno())]
+    except (AttributeError, OSError, ValueError):
+        return []
+    return [(one.st_dev, one.st_ino) for one in status]
+
+
+def _cancel(loop: Any, tasks: set[Any]) -> None:
+    """Let the tasks of a block that is over clean up, for a moment."""
+    try:
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            loop.run_until_complete(asyncio.wait(tasks, timeout=_CLEAN_UP))
+        for task in tasks:
+            if task.done() and not task.cancelled():
+                task.exception()
     except BaseException:
         loop.close()
 
 
-async def call(channel: Channel, name: str, args: dict[str, Any]) -> Any:
+def call(channel: Channel, name: str, args: dict[str, Any]) -> Any:
     """Call a tool without blocking the event loop."""
+    coroutine = _call(channel, name, args)
+    # By this name Python complains if it is not awaited.
+    coroutine.__qualname__ = f"{name}.aio"
+    return coroutine
+
+
+async def _call(channel: Channel, name: str, args: dict[str, Any]) -> Any:
     loop = asyncio.get_running_loop()
     answered: asyncio.Future[None] = loop.create_future()
 
@@ -59,26 +104,47 @@ async def call(channel: Channel, name: str, args: dict[str, Any]) -> Any:
     def on_answer() -> None:
         loop.call_soon_threadsafe(resolve)
 
-    call_id: str | None = None
     call_id, waiter = channel.start_async_call(name, args, on_answer)
-    _watch(loop, channel)
     try:
+        _watch(loop, channel, call_id)
         await answered
     finally:
-        _unwatch(loop, channel)
-        if waiter.answer is None:
-            channel.finish_async_call(call_id, waiter, name)
-    return channel.finish_async_call(call_id, waiter, name)
+        _unwatch(loop, call_id)
+        channel.forget(call_id)
+    return channel.result_of(waiter, name)
 
 
-def _watch(loop: Any, channel: Channel) -> None:
-    count = getattr(loop, "_codehatch_calls", 0)
-    if count == 0:
-        loop.add_reader(channel.read_fd, channel.read_available)
-    loop._codehatch_calls = count + 1
+def _watch(loop: Any, channel: Channel, call_id: str) -> None:
+    reading = loop.__dict__.setdefault(_READING, (set(), []))
+    calls, fds = reading
+    calls.add(call_id)
+    if fds != [channel.read_fd]:
+        _stop_reading(loop, fds)
+        fds.append(channel.read_fd)
+        loop.add_reader(channel.read_fd, _read, channel)
 
 
-def _unwatch(loop: Any, channel: Channel) -> None:
-    loop._codehatch_calls -= 1
-    if loop._codehatch_calls == 0:
-        loop.remove_reader(channel.read_fd)
+def _unwatch(loop: Any, call_id: str) -> None:
+    calls, fds = loop.__dict__.get(_READING, (set(), []))
+    calls.discard(call_id)
+    if not calls:
+        _stop_reading(loop, fds)
+
+
+def _stop_reading(loop: Any, fds: list[int]) -> None:
+    for fd in fds:
+        try:
+            loop.remove_reader(fd)
+        except OSError:
+            pass  # Model code has closed it.
+    fds.clear()
+
+
+def _read(channel: Channel) -> None:
+    """The channel has something to read, and an event loop waits for it."""
+    if channel.is_main():
+        channel.read_available()
+        if channel.attention and channel.running:
+            channel.attend()
+    else:
+        channel.beside(channel.read_available)

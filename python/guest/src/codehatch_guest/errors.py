@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .private import PRISTINE
+
+__builtins__ = PRISTINE
+
 
 class ToolError(RuntimeError):
     """A tool call failed.
@@ -35,14 +39,19 @@ class HTTPStatusError(ToolError):
         self.body = body
 
 
-class BlockInterrupted(BaseException):
+class BlockInterrupted(KeyboardInterrupt):
     """The host stops the block, for example at its time limit.
 
-    Not an ``Exception``, so that a block's own ``except Exception`` does not swallow it.
+    A ``KeyboardInterrupt``, which is what it is called everywhere else: a block's own ``except Exception``
+    does not swallow it, ``subprocess.run`` kills its child, and asyncio lets it through at once instead of
+    keeping it with the task that happened to run.
     """
 
     # Where a block was suspended, if it was: file name and line.
     place: tuple[str, int] | None = None
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else "stopped by the host"
 
 
 # The names by which programs import them.

@@ -11,23 +11,26 @@ _HIDDEN = frozenset(
 
 
 def installed() -> dict[str, dict[str, str]]:
-    """Import name → distribution → version."""
+    """Import name → distribution → version. What has no readable metadata is left out."""
     found: dict[str, dict[str, str]] = {}
     for distribution in metadata.distributions():
-        name = distribution.metadata["Name"]
-        if not name or name.lower() in _HIDDEN:
+        try:
+            name = distribution.metadata["Name"]
+            if not name or name.lower() in _HIDDEN:
+                continue
+            version = distribution.version or ""
+            for top in _top_level(distribution):
+                found.setdefault(top, {}).setdefault(name, version)
+        except Exception:
             continue
-        for top in _top_level(distribution):
-            found.setdefault(top, {})[name] = distribution.version
     return {top: dict(sorted(found[top].items())) for top in sorted(found, key=str.casefold)}
 
 
 def _top_level(distribution: metadata.Distribution) -> set[str]:
-    listed = (distribution.read_text("top_level.txt") or "").split()
-    if not listed:
+    names = [*(distribution.read_text("top_level.txt") or "").split()]
+    if not names:
         for file in distribution.files or ():
             if file.suffix in (".py", ".so") and ".." not in file.parts:
-                listed.append(
-                    file.parts[0].split(".")[0] if len(file.parts) == 1 else file.parts[0]
-                )
-    return {name for name in listed if name.isidentifier() and name != "__pycache__"}
+                first = str(file.parts[0])
+                names.append(first.split(".")[0] if len(file.parts) == 1 else first)
+    return {name for name in names if name.isidentifier() and name != "__pycache__"}

@@ -11,6 +11,7 @@ import builtins
 from typing import Any
 
 PRISTINE: dict[str, Any] = dict(vars(builtins))
+__builtins__ = PRISTINE
 
 
 class Pristine:
@@ -18,20 +19,18 @@ class Pristine:
 
     def __enter__(self) -> None:
         current = vars(builtins)
-        self._changed: dict[str, Any] = {}
-        self._added: list[str] = []
-        if current == PRISTINE:
-            return
-        for name, value in list(current.items()):
-            if name not in PRISTINE:
-                continue
-            if value is not PRISTINE[name]:
-                self._changed[name] = value
-        self._added = [name for name in PRISTINE if name not in current]
-        current.update(PRISTINE)
+        missing = PRISTINE.keys() - current.keys()
+        self._changed: dict[str, Any] = {
+            name: current[name]
+            for name, value in PRISTINE.items()
+            if name not in missing and current[name] is not value
+        }
+        self._missing = missing
+        if missing or self._changed:
+            current.update(PRISTINE)
 
     def __exit__(self, *_: object) -> None:
         current = vars(builtins)
-        for name in self._added:
+        for name in self._missing:
             current.pop(name, None)
         current.update(self._changed)

@@ -11,17 +11,21 @@ __builtins__ = PRISTINE
 import binascii
 import os
 import sys
+from collections import deque
 
 from . import blocks as blocks_module
 from . import values
 from .blocks import Blocks, Outcome
 from .channel import Channel, ChannelClosed
-from .errors import BlockInterrupted
 from .results import ResultLimits
 from .streams import Streams
 
+_base64 = binascii.b2a_base64
+_exit = os._exit
+_getpid = os.getpid
+
 PROTOCOL_VERSION = 4
-EXTENSIONS = ["result", "image"]
+EXTENSIONS = ("result", "image")
 
 # Asks for a warm-up and is the answer to it: between the local runtime and this module only.
 _WARM = b'{"kind":"warm"}\n'
@@ -39,32 +43,48 @@ import json
 
 # After an interrupt: how long threads get to end, in seconds.
 _THREAD_PATIENCE = 1.0
+# How often a step may fail for reasons of the block's own, such as a signal handler that raises.
+_MAX_FAILURES = 5
 
 
 class Session:
-    """One turn, from the guest's side."""
+    """One turn, from the guest's side.
+
+    ``after_block`` is called when ``done`` has been sent. ``has_children`` says whether child processes
+    are at work, where that matters.
+    """
 
     def __init__(
         self,
         channel: Channel,
         streams: Streams,
         after_block: Callable[[Outcome], None] | None = None,
-        background: Callable[[], bool] = blocks_module.other_threads,
-        spared: set[int] | None = None,
+        has_children: Callable[[], bool] = lambda: False,
     ) -> None:
         self._channel = channel
         self._streams = streams
         self._after_block = after_block
-        self._background = background
-        self._spared = spared or set()
-        self._owner = os.getpid()
+        self._has_children = has_children
+        self._owner = _getpid()
         self._count = 0
+        self._is_busy = False
         self._blocks = Blocks(channel, streams.write_error)
+        # What is left to do for the block that has run.
+        self._steps: deque[Callable[[], None]] = deque()
+        # Integers of any size are values like others.
+        lift_limit = getattr(sys, "set_int_max_str_digits", None)
+        if lift_limit is not None:
+            lift_limit(0)
 
     def run(self) -> None:
         """Serve the host until it says so or is gone."""
-        while True:
+        failures = 0
+        while failures < _MAX_FAILURES:
             try:
+                while self._steps:
+                    self._steps[0]()
+                    self._steps.popleft()
+                failures = 0
                 frame = self._channel.next_frame()
                 kind = frame.get("kind")
                 if kind == "shutdown":
@@ -75,74 +95,127 @@ class Session:
                     self._run_block(frame)
             except ChannelClosed:
                 return
-            except BlockInterrupted:
-                # It came so late that the block had ended; the host was told so, or will time out.
-                self._channel.end_block()
+            except BaseException:
+                # Something that a block has set up, such as a signal handler that raises, strikes here. The
+                # host must still hear of the block's end.
+                self._leave_child(1)
+                failures += 1
 
     def _warm_up(self) -> None:
         """Run what every block runs, and leave no trace: a forked process finds its memory on first use."""
         limits = ResultLimits(EXTENSIONS)
-        self._streams.prepare(0)
-        outcome = self._blocks.run(_WARM_UP, limits)
-        self._streams.finish(0)
-        _done_frame(outcome, self._background())
+        outcome = Outcome()
+        self._streams.prepare(0, False)
+        self._blocks.run(_WARM_UP, limits, outcome)
+        self._streams.finish(0, set())
+        done_frame(outcome.exit_code, False, outcome.result)
         self._blocks.forget()
         self._channel.send(_WARM)
 
     def _run_block(self, frame: dict[str, Any]) -> None:
         self._count += 1
-        self._streams.prepare(self._count)
-        limits = ResultLimits(frame.get("extensions"))
+        outcome = Outcome()
+        # Should it not come to run, the host hears that it failed.
+        outcome.exit_code = 1
+        number = frame.get("block")
+        self._steps.extend(
+            (
+                lambda: self._stop_work(outcome),
+                lambda: self._send_images(outcome),
+                lambda: self._send_done(outcome, number if type(number) is int else None),
+                lambda: self._send_rest(outcome),
+            )
+        )
+        try:
+            self._streams.prepare(self._count, self._blocks.has_tasks())
+        except Exception as error:
+            self._streams.write_error(f"[the block was not run: {error}]\n")
+            return
         code = frame.get("code")
-        outcome = self._blocks.run(code if isinstance(code, str) else "", limits)
-        if os.getpid() != self._owner:
-            # Model code forked, and this is the child at the end of the block's code.
+        limits = ResultLimits(frame.get("extensions"))
+        self._blocks.run(code if isinstance(code, str) else "", limits, outcome)
+        self._leave_child(outcome.exit_code)
+
+    def _leave_child(self, exit_code: int) -> None:
+        """If model code forked, and this is the child at the end of the block's code: end it."""
+        if _getpid() != self._owner:
             self._streams.flush()
-            os._exit(outcome.exit_code & 0xFF)
-        background = self._background()
-        if outcome.interrupted and background:
-            blocks_module.stop_threads(_THREAD_PATIENCE, self._background, self._spared)
-            background = self._background()
-        self._streams.finish(self._count)
-        for mime_type, data in outcome.images:
-            self._channel.send(_image_frame(mime_type, data))
-        self._channel.send(_done_frame(outcome, background))
+            _exit(exit_code & 0xFF)
+
+    def _stop_work(self, outcome: Outcome) -> None:
+        spared = self._streams.spared
+        if outcome.interrupted:
+            blocks_module.stop_threads(_THREAD_PATIENCE, spared, self._channel)
+        threads = blocks_module.working_threads(spared)
+        self._is_busy = bool(threads) or self._has_children()
+        self._streams.finish(self._count, threads)
+
+    def _send_images(self, outcome: Outcome) -> None:
+        while outcome.images:
+            self._channel.send(image_frame(*outcome.images[0]))
+            del outcome.images[0]
+
+    def _send_done(self, outcome: Outcome, number: int | None) -> None:
+        self._channel.send(done_frame(outcome.exit_code, self._is_busy, outcome.result, number))
+
+    def _send_rest(self, outcome: Outcome) -> None:
         if self._after_block is not None:
             self._after_block(outcome)
 
 
-def ready_frame(packages: dict[str, dict[str, str]] | None = None) -> bytes:
+def ready_frame(
+    packages: dict[str, dict[str, str]] | None = None,
+    python_version: str | None = None,
+    extensions: tuple[str, ...] = EXTENSIONS,
+) -> bytes:
     """The frame that says which Python this is, what it speaks, and what can be imported."""
-    frame = {
+    if python_version is None:
+        python_version = ".".join(str(part) for part in sys.version_info[:3])
+    frame: dict[str, Any] = {
         "kind": "ready",
         "protocol_version": PROTOCOL_VERSION,
-        "python_version": ".".join(str(part) for part in sys.version_info[:3]),
+        "python_version": python_version,
         "packages": packages or {},
-        "extensions": EXTENSIONS,
     }
+    if extensions:
+        frame["extensions"] = extensions
     return values.dumps(frame, "ready") + b"\n"
 
 
-def _done_frame(outcome: Outcome, background: bool) -> bytes:
-    head = b'{"kind":"done","exit_code":%d,"background_work":%s' % (
-        outcome.exit_code,
-        b"true" if background else b"false",
+def done_frame(
+    exit_code: int,
+    background_work: bool,
+    result: dict[str, Any] | None,
+    block: int | None = None,
+) -> bytes:
+    """The frame that ends a block. ``result`` has a type and either JSON text or a text form.
+
+    ``block`` is the host's number for it: a frame that the block's code has forged ends nothing else.
+    """
+    head = b'{"exit_code":%d,"background_work":%s,"kind":"done"' % (
+        exit_code,
+        b"true" if background_work else b"false",
     )
-    result = outcome.result
+    if block is not None:
+        head += b',"block":%d' % block
     if result is None:
         return head + b"}\n"
     kind = values.dumps(result["type"], "type")
     if "value" in result:
         return b'%s,"result":{"type":%s,"value":%s}}\n' % (head, kind, result["value"])
-    return b'%s,"result":{"type":%s,"repr":%s}}\n' % (
-        head,
-        kind,
-        values.dumps(result["repr"], "repr"),
-    )
+    text = values.dumps(result["repr"], "repr")
+    return b'%s,"result":{"type":%s,"repr":%s}}\n' % (head, kind, text)
 
 
-def _image_frame(mime_type: str, data: bytes) -> bytes:
-    return b'{"kind":"image","mime_type":%s,"data":"%s"}\n' % (
+def image_frame(mime_type: str, data: bytes) -> bytes:
+    """The frame of one image of a block."""
+    return b'{"mime_type":%s,"data":"%s","kind":"image"}\n' % (
         values.dumps(mime_type, "mime_type"),
-        binascii.b2a_base64(data, newline=False),
+        _base64(data, newline=False),
     )
+
+
+def output_frame(stdout: str, stderr: str, exit_code: int) -> bytes:
+    """The frame with what a block has written, where no host reads the descriptors."""
+    frame = {"stdout": stdout, "stderr": stderr, "exit_code": exit_code, "kind": "output"}
+    return values.dumps(frame, "output") + b"\n"

@@ -6,7 +6,7 @@ import without this module, only slower.
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from .private import PRISTINE, Pristine
 
@@ -14,22 +14,43 @@ __builtins__ = PRISTINE
 
 import __future__
 
+import _thread
+import importlib
 import os
 import sys
 import types
 from importlib.machinery import ModuleSpec
 
+from . import tracebacks
+
+_import_module = importlib.import_module
+_isfile = os.path.isfile
+_join = os.path.join
+_dirname = os.path.dirname
 _FLAGS = __future__.annotations.compiler_flag
-# Functions of a module `tools.aio.NAME` are awaitable twins of those in `tools.NAME`.
-_AIO = "aio"
+# Functions of a module `tools.aio.NAME` are awaitable twins of those in `tools.NAME`. Where a tool or a
+# namespace has the name, the twins give way: no tool can have this one.
+_AIO = ("aio", "aio_")
+# Packages that outlive model code which clears `sys.modules`: new ones would know no host.
+_KEPT = ("adk_code_mode_sandbox", "codehatch_guest")
 
 # A part of a file: the name that it defines, the line before its first, and its text.
-_Part = "tuple[Optional[str], int, str]"
+_Part = tuple[Optional[str], int, str]
+
+# Modules are set out under this lock: two threads may be the first to use one.
+_loading = _thread.RLock()
+# A child that is forked while another thread has the lock would wait for ever.
+os.register_at_fork(
+    before=_loading.acquire,
+    after_in_parent=_loading.release,
+    after_in_child=_loading.release,
+)
 
 
 def install(directory: str) -> None:
     """Serve ``import tools`` from ``directory``, before any other finder has a say."""
     sys.meta_path.insert(0, Finder(directory))
+    tracebacks.hide(directory)
 
 
 def publish(directory: str) -> None:
@@ -44,59 +65,92 @@ def publish(directory: str) -> None:
         return
     if "__init__" not in names:
         return
-    package = _new_module("tools", os.path.join(directory, "__init__.py"), False)
+    package = _new_module("tools", _join(directory, "__init__.py"), False)
+    if "_stub" not in names:
+        # Not our own host's. There, modules of the package have the names of the functions in them.
+        return
     for name in names:
         if name != "__init__":
-            file = os.path.join(directory, name + ".py")
-            package.__dict__[name] = _new_module(f"tools.{name}", file, False)
+            module = _new_module(f"tools.{name}", _join(directory, name + ".py"), False)
+            package.__dict__[name] = module
 
 
 def _new_module(name: str, file: str, twins: bool) -> ToolModule:
     module = ToolModule(name)
-    spec = ModuleSpec(name, Loader(file, twins), origin=file)
-    spec.has_location = True
+    spec = _spec(name, file, twins)
     module.__dict__.update(
-        __file__=file, __spec__=spec, __loader__=spec.loader, _codehatch_source=(file, twins)
+        __file__=file,
+        __spec__=spec,
+        __loader__=spec.loader,
+        __package__=spec.parent,
+        _codehatch_source=(file, twins),
     )
-    if file.endswith("__init__.py"):
-        module.__dict__["__path__"] = spec.submodule_search_locations = [os.path.dirname(file)]
-        module.__dict__["__package__"] = name
-    else:
-        module.__dict__["__package__"] = name.rpartition(".")[0]
+    if spec.submodule_search_locations is not None:
+        module.__dict__["__path__"] = spec.submodule_search_locations
     sys.modules[name] = module
     return module
 
 
+def _spec(name: str, file: str, twins: bool) -> ModuleSpec:
+    is_package = file.endswith("__init__.py")
+    spec = ModuleSpec(name, Loader(file, twins), origin=file, is_package=is_package)
+    if spec.submodule_search_locations is not None:
+        spec.submodule_search_locations.append(_dirname(file))
+    spec.has_location = True
+    return spec
+
+
 class Finder:
-    """Finds ``tools``, ``tools.NAME``, ``tools.aio`` and ``tools.aio.NAME``."""
+    """Finds ``tools``, ``tools.NAME``, ``tools.aio`` and ``tools.aio.NAME``; and the guest's own modules."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
+        self._aio: str | None = None
+        self._kept = {
+            name: module for name, module in sys.modules.items() if name.partition(".")[0] in _KEPT
+        }
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name in self._kept:
+            return ModuleSpec(name, _KeptLoader(self._kept[name]), is_package=name in _KEPT)
         parts = name.split(".")
         if parts[0] != "tools":
             return None
-        twins = len(parts) > 1 and parts[1] == _AIO
+        twins = len(parts) > 1 and parts[1] in _AIO and parts[1] == self._twins_name()
         below = parts[2:] if twins else parts[1:]
         if not all(part.isidentifier() for part in below):
             return None
         file = self._file(below)
-        if file is None:
-            return None
-        is_package = file.endswith("__init__.py")
-        spec = ModuleSpec(name, Loader(file, twins), origin=file, is_package=is_package)
-        if spec.submodule_search_locations is not None:
-            spec.submodule_search_locations.append(os.path.dirname(file))
-        spec.has_location = True
-        return spec
+        return _spec(name, file, twins) if file is not None else None
 
     def _file(self, below: list[str]) -> str | None:
-        base = os.path.join(self._directory, *below)
-        for file in (os.path.join(base, "__init__.py"), base + ".py"):
-            if os.path.isfile(file):
+        base = _join(self._directory, *below)
+        for file in (_join(base, "__init__.py"), base + ".py"):
+            if _isfile(file):
                 return file
         return None
+
+    def _twins_name(self) -> str:
+        if self._aio is None:
+            is_taken = self._file(["aio"]) is not None
+            file = self._file([])
+            if file is not None and not is_taken:
+                is_taken = any(name == "aio" for name, _, _ in split(_read(file)))
+            self._aio = _AIO[is_taken]
+        return self._aio
+
+
+class _KeptLoader:
+    """Loads a module that is there already."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        return self._module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        pass
 
 
 class Loader:
@@ -110,11 +164,14 @@ class Loader:
         return ToolModule(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        module.__dict__["_codehatch_source"] = (self._file, self._twins)
+        names = module.__dict__
+        names["_codehatch_source"] = (self._file, self._twins)
+        # When it is loaded again.
+        names.pop("_codehatch_parts", None)
+        names.pop("_codehatch_twins", None)
 
     def get_source(self, name: str) -> str:
-        with open(self._file, encoding="utf-8") as file:
-            return file.read()
+        return _read(self._file)
 
     def is_package(self, name: str) -> bool:
         return self._file.endswith("__init__.py")
@@ -124,72 +181,104 @@ class ToolModule(types.ModuleType):
     """A module whose definitions appear when they are asked for."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_codehatch"):
-            raise AttributeError(name)
-        with Pristine():
-            if "_codehatch_source" in self.__dict__:
-                _load(self)
-                if name in self.__dict__:
-                    return self.__dict__[name]
-            lazy, file, twins = self.__dict__.get("_codehatch_parts", ({}, "", False))
-            part = lazy.get(name)
-            if part is None:
-                raise AttributeError(_missing(self.__name__, name, lazy))
-            _execute(part, file, self)
-            value = self.__dict__[name]
-            if isinstance(value, types.FunctionType):
-                if twins:
-                    value = self.__dict__[name] = _twin(value)
-                else:
-                    # f.aio(...) is to f(...) what a coroutine function is to a function.
-                    value.__dict__["aio"] = _twin(value)
-            return value
+        names = self.__dict__
+        if name.startswith("_codehatch") or "_codehatch_source" not in names:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        with _loading, Pristine():
+            _load(self)
+            if name in names:
+                return names[name]
+            part = names["_codehatch_parts"].get(name)
+            if part is not None:
+                return _define(self, part)
+        if "__path__" in names and not name.startswith("_"):
+            # A namespace that was not imported.
+            full = f"{self.__name__}.{name}"
+            try:
+                return _import_module(full)
+            except ModuleNotFoundError as error:
+                if error.name != full:
+                    raise
+        raise AttributeError(_missing(self.__name__, name, {*names, *names["_codehatch_parts"]}))
 
     def __dir__(self) -> list[str]:
-        if "_codehatch_source" in self.__dict__:
-            with Pristine():
-                _load(self)
-        lazy = self.__dict__.get("_codehatch_parts", ({},))[0]
-        return sorted(name for name in {*self.__dict__, *lazy} if not name.startswith("_codehatch"))
+        names = self.__dict__
+        with _loading, Pristine():
+            _load(self)
+        everything = {*names, *names["_codehatch_parts"]}
+        return sorted(name for name in everything if not name.startswith("_codehatch"))
+
+
+def _read(file: str) -> str:
+    with open(file, encoding="utf-8") as opened:
+        return opened.read()
 
 
 def _load(module: ToolModule) -> None:
-    """Run what stands outside of definitions, and note where those are."""
-    file, twins = module.__dict__.pop("_codehatch_source")
-    with open(file, encoding="utf-8") as opened:
-        source = opened.read()
+    """Run what stands outside of definitions, and note where those are; but once."""
+    names = module.__dict__
+    if "_codehatch_parts" in names:
+        return
+    file, _ = names["_codehatch_source"]
+    source = _read(file)
     private = os.path.basename(file).startswith("_") and not file.endswith("__init__.py")
-    parts = [(None, 0, source)] if private else split(source)
-    lazy = {part[0]: part for part in parts if part[0] is not None}
-    module.__dict__["_codehatch_parts"] = (lazy, file, twins)
-    for part in parts:
-        if part[0] is None:
-            _execute(part, file, module)
-    public = sorted(name for name in lazy if not name.startswith("_"))
-    module.__dict__.setdefault("__all__", public)
+    parts: list[_Part] = [(None, 0, source)] if private else split(source)
+    # Before anything runs, since it may come back here in a circle.
+    lazy = names["_codehatch_parts"] = {part[0]: part for part in parts if part[0] is not None}
+    try:
+        for part in parts:
+            if part[0] is None:
+                _execute(part, file, module)
+        names.setdefault("__all__", sorted(name for name in lazy if not name.startswith("_")))
+    except BaseException:
+        # Whatever interrupted it, the next use begins again.
+        names.pop("_codehatch_parts", None)
+        raise
 
 
-def _missing(module: str, name: str, lazy: dict[str, Any]) -> str:
+def _define(module: ToolModule, part: _Part) -> Any:
+    """Run the definition of one function or class."""
+    names = module.__dict__
+    file, twins = names["_codehatch_source"]
+    name = str(part[0])
+    scope: dict[str, Any] = {}
+    _execute(part, file, module, scope)
+    value = scope[name]
+    if isinstance(value, types.FunctionType):
+        twin = _twin(value, module)
+        if twins:
+            value = twin
+        else:
+            # f.aio(...) is to f(...) what a coroutine function is to a function.
+            value.__dict__["aio"] = twin
+    names[name] = value
+    return value
+
+
+def _missing(module: str, name: str, names: set[str]) -> str:
     message = f"module {module!r} has no attribute {name!r}"
     if not name.startswith("__"):
-        import difflib
+        with Pristine():
+            import difflib
 
-        near = difflib.get_close_matches(name, lazy, 3, 0.6)
+            public = sorted(known for known in names if not known.startswith("_"))
+            near = difflib.get_close_matches(name, public, 3, 0.6)
         if near:
             message += f"; did you mean {' or '.join(near)}?"
     return message
 
 
-def split(source: str) -> list[tuple[str | None, int, str]]:
+def split(source: str) -> list[_Part]:
     """Split a generated file into parts that can be compiled alone.
 
     Parts without a name run when the module is loaded: they are what stands outside of classes and
     functions.
     """
-    parts: list[tuple[str | None, int, str]] = []
+    parts: list[_Part] = []
     name: str | None = None
     start = 0
-    lines = source.splitlines(keepends=True)
+    # Not `splitlines`, for which a line separator in a docstring ends a line.
+    lines = [line + "\n" for line in source.split("\n")]
     for at, line in enumerate(lines):
         # Generated files have nothing but the starts of definitions and statements in column 0.
         if not line.strip() or line[0] in " \t#)]}":
@@ -215,18 +304,21 @@ def _defined(line: str) -> str | None:
     return None
 
 
-def _execute(part: tuple[str | None, int, str], file: str, module: types.ModuleType) -> None:
+def _execute(
+    part: _Part, file: str, module: types.ModuleType, scope: dict[str, Any] | None = None
+) -> None:
     _, line, text = part
     # Blank lines in front keep the numbers of the file, for tracebacks and inspect.
     code = compile("\n" * line + text, file, "exec", _FLAGS, True)
-    exec(code, module.__dict__)
+    exec(code, module.__dict__, scope)
 
 
-def _twin(function: types.FunctionType) -> Callable[..., Any]:
+def _twin(function: types.FunctionType, module: ToolModule) -> Callable[..., Any]:
     """The same function, whose call of the host returns an awaitable."""
-    names = dict(function.__globals__)
-    names["_send"] = _send_async
-    names["_call"] = _call_async
+    names = module.__dict__.get("_codehatch_twins")
+    if names is None:
+        names = {**module.__dict__, "_send": _send_async, "_call": _call_async}
+        module.__dict__["_codehatch_twins"] = names
     twin = types.FunctionType(
         function.__code__, names, function.__name__, function.__defaults__, function.__closure__
     )
@@ -234,14 +326,14 @@ def _twin(function: types.FunctionType) -> Callable[..., Any]:
     twin.__doc__ = function.__doc__
     twin.__module__ = function.__module__
     twin.__qualname__ = function.__qualname__
+    twin.__annotations__ = function.__annotations__
     return twin
 
 
 def _send_async(path: str, *arguments: Any, **options: Any) -> Any:
     """In place of the generated package's ``send``: the same arguments, an awaitable result."""
-    from tools import _stub  # type: ignore[import-not-found]
-
-    return _call_async(path, _stub.prepare(path, *arguments, **options))
+    stub = _import_module("tools._stub")
+    return _call_async(path, stub.prepare(path, *arguments, **options))
 
 
 def _call_async(name: str, args: dict[str, Any], timeout: float | None = None) -> Any:

@@ -20,6 +20,7 @@ _PRELOAD = (
     "functools",
     "hashlib",
     "heapq",
+    "inspect",
     "itertools",
     "json",
     "math",
@@ -33,8 +34,6 @@ _PRELOAD = (
     "typing",
     "urllib.parse",
 )
-# The abstract socket of the session's init, which hands descriptors out again.
-_INIT = "\0codehatch"
 
 
 def main() -> None:
@@ -50,12 +49,12 @@ def main() -> None:
 
     import _socket
 
-    import _codehatch_session
+    import _codehatch_session  # ty: ignore[import-not-found] # the launcher builds it in
 
     import adk_code_mode_sandbox._rpc_client as stubs
 
-    from . import session, tools_import, tracebacks
-    from .blocks import Blocks
+    from . import session, tools_import
+    from .blocks import Blocks, Outcome
     from .channel import Channel
     from .results import ResultLimits
     from .streams import Streams
@@ -65,22 +64,25 @@ def main() -> None:
     tools_import.install("/tools")
     # Behind everything else: files of the workspace never take the place of a standard module.
     sys.path.append("/workspace")
-    _warm_up(Blocks, Channel, ResultLimits, tracebacks)
+    _warm_up(Blocks, Outcome, Channel, ResultLimits)
     _refuse_shared_memory()
     gc.collect()
     gc.freeze()
     os.write(_CONTROL, b"ready")
-    control = _codehatch_session.serve(_CONTROL, program)
-    if control < 0:
+    session_of = _codehatch_session.serve(_CONTROL, program)
+    if session_of is None:
         os._exit(0)
+    control, number = session_of
+    # The abstract socket of the session's init, which hands descriptors out again.
+    init = f"\0codehatch-{number}"
     try:
-        _run_session(control, _socket, session, Channel, Streams, stubs)
+        _run_session(control, init, _socket, session, Channel, Streams, stubs)
     finally:
         os._exit(0)
 
 
 def _run_session(
-    control: int, _socket: Any, session: Any, Channel: Any, Streams: Any, stubs: Any
+    control: int, init: str, _socket: Any, session: Any, Channel: Any, Streams: Any, stubs: Any
 ) -> None:
     """In a session: everything is isolated, and model code may come."""
     import os
@@ -88,13 +90,13 @@ def _run_session(
     from . import tools_import
 
     def restore_control() -> int:
-        fd, out, err = _descriptors_from_init(_socket)
+        fd, out, err = _descriptors_from_init(init, _socket)
         os.close(out)
         os.close(err)
         return _move_up(fd)
 
     def restore_streams() -> None:
-        fd, out, err = _descriptors_from_init(_socket)
+        fd, out, err = _descriptors_from_init(init, _socket)
         os.close(fd)
         for target, source in ((1, out), (2, err)):
             if source != target:
@@ -109,13 +111,13 @@ def _run_session(
     session.Session(channel, streams).run()
 
 
-def _descriptors_from_init(_socket: Any) -> list[int]:
+def _descriptors_from_init(init: str, _socket: Any) -> list[int]:
     """Control socket, stdout and stderr again, after model code has closed them."""
     import struct
 
     with_init = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        with_init.connect(_INIT)
+        with_init.connect(init)
         _, ancillary, _, _ = with_init.recvmsg(1, _socket.CMSG_SPACE(12))
     finally:
         with_init.close()
@@ -137,7 +139,7 @@ def _move_up(fd: int) -> int:
     return moved
 
 
-def _warm_up(Blocks: Any, Channel: Any, ResultLimits: Any, tracebacks: Any) -> None:
+def _warm_up(Blocks: Any, Outcome: Any, Channel: Any, ResultLimits: Any) -> None:
     """Run what every session runs, so that its memory is in place before the fork."""
     import signal
 
@@ -145,7 +147,7 @@ def _warm_up(Blocks: Any, Channel: Any, ResultLimits: Any, tracebacks: Any) -> N
     blocks = Blocks(Channel(_CONTROL, _CONTROL), reports.append)
     limits = ResultLimits(["result"])
     for code in ("def f(x):\n    return [x for x in range(x)]\nf(3)", "await_ = 1\n1 / 0", "("):
-        blocks.run(code, limits)
+        blocks.run(code, limits, Outcome())
     if len(reports) != 2:
         raise RuntimeError(f"the guest does not work with this interpreter: {reports}")
     # A signal that comes before the first block means nothing.

@@ -3,6 +3,8 @@
 //! The kernel bounds each process; only the host sees their sum. It looks every [`PERIOD`], at sandboxes
 //! that are running a block.
 
+mod free;
+
 use std::{
     collections::HashMap,
     sync::{
@@ -15,6 +17,7 @@ use std::{
 use codehatch_jail::SessionProcess;
 use tokio::time::{MissedTickBehavior, interval};
 
+pub(crate) use self::free::FreeMemory;
 use crate::process;
 
 /// How often it looks. A fork bomb of big processes can get this far beyond the limit, at most.

@@ -1,0 +1,65 @@
+//! What a build with the feature `weaken` can leave out.
+
+use std::{io, path::PathBuf};
+
+use crate::{
+    child,
+    launch::ZygoteConfig,
+    root::{self, Plan},
+    seccomp::{Arch, Program},
+    sys::Namespaces,
+};
+
+#[path = "../session/src/weaken.rs"]
+mod protection;
+
+pub use protection::Protection;
+
+/// What a zygote and its sessions do without.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Weaken {
+    /// Parts of the isolation.
+    pub protections: Vec<Protection>,
+    /// Calls whose rows of the seccomp policy are left out.
+    pub calls: Vec<&'static str>,
+    /// Files and directories of the host that are shown at their own paths.
+    pub shown: Vec<PathBuf>,
+}
+
+impl Weaken {
+    pub(crate) fn bits(&self) -> u64 {
+        self.protections
+            .iter()
+            .fold(0, |bits, &protection| bits | protection as u64)
+    }
+
+    pub(crate) fn lacks(&self, protection: Protection) -> bool {
+        self.protections.contains(&protection)
+    }
+}
+
+pub(crate) fn planned(config: &ZygoteConfig) -> io::Result<Plan> {
+    let filter = Program::without(Arch::NATIVE, &config.weaken.calls).to_bytes();
+    let mut plan = root::plan(&config.interpreter, &config.guest, &filter)?;
+    for path in &config.weaken.shown {
+        plan.show(path);
+    }
+    Ok(plan)
+}
+
+pub(crate) fn namespaces(config: &ZygoteConfig) -> Namespaces {
+    let mut namespaces = child::NAMESPACES;
+    for (protection, namespace) in [
+        (Protection::Network, libc::CLONE_NEWNET),
+        (Protection::Ipc, libc::CLONE_NEWIPC),
+    ] {
+        if config.weaken.lacks(protection) {
+            namespaces &= !namespace;
+        }
+    }
+    namespaces
+}
+
+pub(crate) fn read_only_root(config: &ZygoteConfig) -> bool {
+    !config.weaken.lacks(Protection::ReadOnlyRoot)
+}
