@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use codehatch_artifacts::{
     ArtifactError, ArtifactLimits, ArtifactStore, DirectoryOptions, ObjectArtifactStore,
 };
-use codehatch_engine::{Engine, EngineBuilder, Observer, TurnLimits};
+use codehatch_engine::{Engine, EngineBuilder, EngineLimits, Observer, TurnLimits};
 use codehatch_runtime::SandboxRuntime;
 use codehatch_tools::ToolProvider;
 
@@ -121,6 +121,13 @@ impl Builder {
     #[must_use]
     pub fn without_artifacts(mut self) -> Self {
         self.artifacts = Artifacts::None;
+        self
+    }
+
+    /// Sets the limits of all turns together.
+    #[must_use]
+    pub fn engine_limits(mut self, limits: EngineLimits) -> Self {
+        self.engine = self.engine.engine_limits(limits);
         self
     }
 

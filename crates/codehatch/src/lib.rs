@@ -35,13 +35,14 @@ mod builder;
 pub use builder::{BuildError, Builder};
 pub use codehatch_engine::{
     BlockNumber, BlockOutcome, BlockState, CallNumber, CallRecord, CapturedText, Ending, Engine,
-    Event, Execution, FileError, LossCause, Observer, ProviderReport, ResultValue, Started, Stop,
-    StopReason, Turn, TurnId, TurnLimits,
+    EngineLimits, Event, Execution, FileError, LossCause, Observer, ProviderReport, ResultValue,
+    Started, Stop, StopReason, Turn, TurnId, TurnLimits,
 };
 pub use codehatch_protocol::{RawJson, Stream};
 pub use codehatch_runtime::{CollectLimits, Limits};
 pub use codehatch_tools::{
-    CatalogOptions, Listing, ToolFault, ToolOutput, ToolProvider, ToolRequest, ToolSet, ToolSpec,
+    Annotations, BoxFuture, CatalogOptions, Diagnostic, Listing, ProviderError, ToolFault,
+    ToolOutput, ToolProblem, ToolProvider, ToolRequest, ToolSet, ToolSpec,
 };
 
 /// Where artifacts are kept.

@@ -1,32 +1,33 @@
 //! One block: a single task that owns its state and answers every event.
 
-use std::{
-    collections::HashMap,
-    io,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use codehatch_artifacts::ArtifactStore;
 use codehatch_protocol::{
-    BlockResult, CallId, DecodeError, DecodeFault, Done, EXTENSION_IMAGE, EXTENSION_RESULT,
-    GuestFrame, HostFrame, Image, Interrupt, Log, Output, Ready, ResultContent, Run, Stream,
-    ToolCall, ToolErrorPayload, ToolResult,
+    BlockResult, DecodeError, DecodeFault, Done, EXTENSION_IMAGE, EXTENSION_RESULT, GuestFrame,
+    HostFrame, Log, Output, Ready, ResultContent, Run, Stream, ToolErrorPayload,
 };
 use codehatch_runtime::Exit;
-use futures_util::FutureExt;
 use tokio::{
     sync::watch,
     task::{Id, JoinSet},
     time::{self, sleep_until, timeout},
 };
 
+mod calls;
+mod stop;
+
+use self::{
+    calls::Pending,
+    stop::{CPU_PERIOD, Stopping},
+};
 use crate::{
     dispatch::{Answer, Dispatcher},
     event::Event,
-    ids::{BlockNumber, CallNumber, TurnId},
-    keep::{self, Keep},
+    ids::{BlockNumber, TurnId},
+    images::Images,
+    keep::Keep,
     limits::TurnLimits,
     outcome::{
         BlockOutcome, BlockState, CallRecord, Ending, LossCause, ResultValue, Started, StopReason,
@@ -35,16 +36,14 @@ use crate::{
     turn::{EventSink, Live, StopRequest},
 };
 
-/// How often a block that does not stop is asked again.
-const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// How often the use of processor time is looked at.
-const CPU_PERIOD: Duration = Duration::from_millis(500);
 /// How long a sandbox that has closed its control channel may take to end.
 const EXIT_WITHIN: Duration = Duration::from_secs(2);
 /// Bytes that may wait for a guest to read them, before no more is read from it.
 const MAX_QUEUED_BYTES: usize = 1024 * 1024;
-/// Images of one block.
-const MAX_IMAGES: usize = 16;
+/// Lines of a block's guest that get into the host's log.
+const MAX_LOG_LINES: usize = 100;
+/// Bytes of a last expression's value. The guest keeps the same bound, but it is not to be relied on.
+const MAX_RESULT_BYTES: usize = 1024 * 1024;
 /// Bytes of output that earlier blocks left behind which are shown.
 const MAX_EARLIER_BYTES: usize = 16 * 1024;
 
@@ -72,14 +71,6 @@ pub(crate) async fn run(
     running.finish(end).await
 }
 
-/// A call under way.
-struct Pending {
-    id: CallId,
-    call: CallNumber,
-    tool: String,
-    began: Instant,
-}
-
 /// Why the loop ended.
 enum End {
     /// The guest said that the code has ended.
@@ -90,13 +81,6 @@ enum End {
     Host(String),
 }
 
-/// A block that was asked to stop.
-struct Stopping {
-    reason: StopReason,
-    kill_at: time::Instant,
-    ask_at: time::Instant,
-}
-
 struct Running<'a> {
     block: Block<'a>,
     live: Live,
@@ -104,6 +88,7 @@ struct Running<'a> {
     calls: JoinSet<Answer>,
     pending: HashMap<Id, Pending>,
     records: Vec<CallRecord>,
+    unrecorded: u64,
     keep: Keep,
     earlier: Vec<u8>,
     stopping: Option<Stopping>,
@@ -113,8 +98,11 @@ struct Running<'a> {
     /// The `run` frame has left the host, or may have.
     sent: bool,
     done: Option<Done>,
-    images: Vec<(String, Bytes)>,
+    images: Images,
     notes: Vec<String>,
+    log_lines: usize,
+    /// Room for what is read without waiting.
+    scratch: Vec<u8>,
 }
 
 impl<'a> Running<'a> {
@@ -130,19 +118,22 @@ impl<'a> Running<'a> {
             deadline: now + block.limits.block_time,
             cpu_before: None,
             cpu_at: now + CPU_PERIOD,
+            images: Images::new(block.limits.image_bytes),
             block,
             live,
             call_count,
             calls: JoinSet::new(),
             pending: HashMap::new(),
             records: Vec::new(),
+            unrecorded: 0,
             keep,
             earlier: Vec::new(),
             stopping: None,
             sent: false,
             done: None,
-            images: Vec::new(),
             notes: Vec::new(),
+            log_lines: 0,
+            scratch: vec![0; READ_BYTES],
         }
     }
 
@@ -150,7 +141,7 @@ impl<'a> Running<'a> {
         // Whatever is there now was written by work that earlier blocks left behind.
         for stream in [&mut self.live.stdout, &mut self.live.stderr] {
             let earlier = &mut self.earlier;
-            drain(stream, |bytes| {
+            drain(stream, &mut self.scratch, |bytes| {
                 let room = MAX_EARLIER_BYTES.saturating_sub(earlier.len());
                 earlier.extend_from_slice(&bytes[..bytes.len().min(room)]);
             });
@@ -162,6 +153,7 @@ impl<'a> Running<'a> {
         self.live.writer.queue(&HostFrame::Run(Run {
             code: self.block.code.to_owned(),
             extensions: [EXTENSION_RESULT, EXTENSION_IMAGE].into_iter().collect(),
+            block: Some(self.block.number.0.into()),
         }));
     }
 
@@ -242,79 +234,6 @@ impl<'a> Running<'a> {
         self.keep.push(stream, bytes);
     }
 
-    // Time.
-
-    fn on_deadline(&mut self) -> Option<End> {
-        match &self.stopping {
-            None => {
-                self.stop(StopReason::TimeLimit(self.block.limits.block_time));
-                None
-            }
-            Some(stopping) => Some(End::Lost(LossCause::NotStopped(stopping.reason))),
-        }
-    }
-
-    fn on_stop(&mut self, request: StopRequest) -> Option<End> {
-        match (&self.stopping, request.at_once) {
-            (Some(stopping), true) => Some(End::Lost(LossCause::NotStopped(stopping.reason))),
-            (None, true) => {
-                // Its calls end as those of any block that is stopped.
-                self.stop(StopReason::Requested);
-                Some(End::Lost(LossCause::NotStopped(StopReason::Requested)))
-            }
-            (None, false) => {
-                self.stop(StopReason::Requested);
-                None
-            }
-            (Some(_), false) => None,
-        }
-    }
-
-    fn look_at_cpu(&mut self, limit: Option<Duration>) {
-        self.cpu_at = time::Instant::now() + CPU_PERIOD;
-        let used = self.live.handle.usage().cpu.zip(self.cpu_before);
-        if let (Some((now, before)), Some(limit)) = (used, limit)
-            && now.saturating_sub(before) > limit
-        {
-            self.stop(StopReason::CpuLimit(limit));
-        }
-    }
-
-    /// Asks the block to stop, and its calls with it.
-    fn stop(&mut self, reason: StopReason) {
-        self.block.sink.send(Event::Stopping { reason });
-        let now = time::Instant::now();
-        self.stopping = Some(Stopping {
-            reason,
-            kill_at: now + self.block.limits.grace,
-            ask_at: now,
-        });
-        self.ask();
-        // A guest that waits for an answer sees the interrupt only when it has one.
-        self.cancel_calls(&format!(
-            "cancelled, because the code was stopped: {reason}"
-        ));
-    }
-
-    fn ask(&mut self) {
-        let Some(stopping) = &mut self.stopping else {
-            return;
-        };
-        stopping.ask_at = time::Instant::now() + ASK_AGAIN;
-        if self.live.writer.version().takes_interrupt() {
-            let message = format!("stopped by the host: {}", stopping.reason);
-            self.live
-                .writer
-                .queue(&HostFrame::Interrupt(Interrupt { message }));
-        } else {
-            // An older guest can only be killed.
-            stopping.kill_at = time::Instant::now();
-        }
-        // The guest finds out why it is signalled, if it takes the frame before the signal.
-        let _ = self.live.writer.flush().now_or_never();
-        self.live.handle.interrupt();
-    }
-
     // Frames.
 
     fn on_frame(&mut self, frame: Result<GuestFrame, DecodeError>) -> Option<End> {
@@ -322,6 +241,11 @@ impl<'a> Running<'a> {
             Ok(GuestFrame::ToolCall(call)) => self.on_call(call),
             Ok(GuestFrame::Ready(ready)) => return self.on_ready(&ready),
             Ok(GuestFrame::Done(done)) => {
+                let number = i64::from(self.block.number.0);
+                // The true end of an earlier block whose code had forged one.
+                if done.block.is_some_and(|block| block != number) {
+                    return None;
+                }
                 // Where descriptors are captured, nothing follows.
                 if self.live.stdout.is_some() || !self.live.writer.version().sends_output() {
                     return Some(End::Done(done));
@@ -335,9 +259,12 @@ impl<'a> Running<'a> {
             Ok(GuestFrame::Chunk(chunk)) => {
                 self.take_output(chunk.stream, Bytes::from(chunk.data));
             }
-            Ok(GuestFrame::Image(image)) => self.on_image(&image),
+            Ok(GuestFrame::Image(image)) => self.images.push(&image),
             Ok(GuestFrame::Log(Log { level, msg })) => {
-                tracing::debug!(turn = %self.block.turn, level, msg, "the guest says");
+                if self.may_log() {
+                    let msg: String = msg.chars().take(1000).collect();
+                    tracing::debug!(turn = %self.block.turn, level, msg, "the guest says");
+                }
             }
             Err(DecodeError {
                 fault: DecodeFault::Blank,
@@ -348,7 +275,17 @@ impl<'a> Running<'a> {
         None
     }
 
+    /// Counts a line for the host's log, so that no guest fills it.
+    fn may_log(&mut self) -> bool {
+        self.log_lines += 1;
+        self.log_lines <= MAX_LOG_LINES
+    }
+
     fn on_ready(&mut self, ready: &Ready) -> Option<End> {
+        // A guest greets once, before it runs anything; later greetings are the program's.
+        if std::mem::replace(&mut self.live.has_greeted, true) {
+            return None;
+        }
         match ready.version() {
             Ok(version) => {
                 self.live.writer.set_version(version);
@@ -370,125 +307,14 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn on_image(&mut self, image: &Image) {
-        let limit = self.block.limits.image_bytes;
-        let Some(bytes) = keep::decode_base64(&image.data, limit) else {
-            self.notes.push(format!(
-                "an image was dropped: it is no image of at most {limit} bytes"
-            ));
-            return;
-        };
-        if self.images.len() == MAX_IMAGES || !image.mime_type.starts_with("image/") {
-            self.notes.push(format!(
-                "an image was dropped: a block has at most {MAX_IMAGES}"
-            ));
-            return;
-        }
-        self.images.push((image.mime_type.clone(), bytes));
-    }
-
     /// A frame that is none: whoever waits for its answer must have one.
     fn on_malformed(&mut self, error: DecodeError) {
-        tracing::warn!(turn = %self.block.turn, %error, "the guest sent a malformed frame");
+        if self.may_log() {
+            tracing::warn!(turn = %self.block.turn, %error, "the guest sent a malformed frame");
+        }
         if let Some(id) = error.call {
             let message = format!("the call could not be read: {}", error.fault);
             self.answer(id, Err(ToolErrorPayload::new("InvalidCall", message)));
-        }
-    }
-
-    // Calls.
-
-    fn on_call(
-        &mut self,
-        ToolCall {
-            id,
-            name,
-            args,
-            timeout,
-        }: ToolCall,
-    ) {
-        let began = Instant::now();
-        *self.call_count += 1;
-        let call = CallNumber(*self.call_count);
-        let mut prepared = self.block.dispatcher.call(&name, args, timeout);
-        self.block.sink.send(Event::CallStarted {
-            call,
-            tool: prepared.tool.clone(),
-        });
-        let pending = Pending {
-            id,
-            call,
-            tool: prepared.tool,
-            began,
-        };
-        if self.stopping.is_some() {
-            let message = format!(
-                "tool `{}` was not called: the code is being stopped",
-                pending.tool
-            );
-            return self.end_call(pending, Err(ToolErrorPayload::new("Cancelled", message)));
-        }
-        // Most tools in the host's process answer at once: no task is worth its cost then.
-        if let Some(answer) = (&mut prepared.run).now_or_never() {
-            self.end_call(pending, answer);
-        } else {
-            let task = self.calls.spawn(prepared.run);
-            self.pending.insert(task.id(), pending);
-        }
-    }
-
-    fn on_call_ended(&mut self, ended: Result<(Id, Answer), tokio::task::JoinError>) {
-        let (id, answer) = match ended {
-            Ok(ended) => ended,
-            Err(error) => {
-                let message = "the call failed inside the host; its log says more";
-                (error.id(), Err(ToolErrorPayload::new("HostError", message)))
-            }
-        };
-        if let Some(pending) = self.pending.remove(&id) {
-            self.end_call(pending, answer);
-        }
-    }
-
-    fn end_call(&mut self, pending: Pending, answer: Answer) {
-        let Pending {
-            id,
-            call,
-            tool,
-            began,
-        } = pending;
-        let (ok, took) = (answer.is_ok(), began.elapsed());
-        self.answer(id, answer);
-        self.block.sink.send(Event::CallEnded {
-            call,
-            tool: tool.clone(),
-            ok,
-            took,
-        });
-        self.records.push(CallRecord {
-            call,
-            tool,
-            ok,
-            took,
-        });
-    }
-
-    fn answer(&mut self, id: CallId, answer: Answer) {
-        let result = match answer {
-            Ok(value) => ToolResult::success(id, value),
-            Err(error) => ToolResult::failure(id, error),
-        };
-        self.live.writer.queue(&HostFrame::ToolResult(result));
-    }
-
-    /// Ends every call under way with an error.
-    fn cancel_calls(&mut self, why: &str) {
-        self.calls.abort_all();
-        let mut pending: Vec<Pending> = self.pending.drain().map(|(_, pending)| pending).collect();
-        pending.sort_by_key(|pending| pending.call);
-        for pending in pending {
-            let message = format!("tool `{}` was {why}", pending.tool);
-            self.end_call(pending, Err(ToolErrorPayload::new("Cancelled", message)));
         }
     }
 
@@ -521,6 +347,7 @@ impl<'a> Running<'a> {
             End::Host(message) => (Ending::HostError { message }, BlockState::Lost),
         };
         self.cancel_calls("cancelled, because the code that called it has ended");
+        self.wait_calls_gone().await;
         if state == BlockState::Lost {
             self.live.handle.close().await;
         }
@@ -530,16 +357,18 @@ impl<'a> Running<'a> {
             ..BlockOutcome::new(self.block.number, ending)
         };
         outcome.earlier_output = String::from_utf8_lossy(&self.earlier).into_owned();
-        outcome.images = std::mem::take(&mut self.images);
-        if let Some(Done {
-            result: Some(result),
-            ..
-        }) = self.done.take()
-        {
-            outcome.result = Some(result_value(result));
+        let (images, notes) = self.images.finish();
+        outcome.images = images;
+        self.notes.extend(notes);
+        if let Some(result) = self.done.take().and_then(|done| done.result) {
+            match result_value(result) {
+                Ok(result) => outcome.result = Some(result),
+                Err(note) => self.notes.push(note),
+            }
         }
         self.records.sort_by_key(|record| record.call);
         outcome.calls = std::mem::take(&mut self.records);
+        outcome.unrecorded_calls = self.unrecorded;
         self.keep
             .finish(
                 &mut outcome,
@@ -549,10 +378,7 @@ impl<'a> Running<'a> {
             )
             .await;
         for note in &self.notes {
-            outcome.stderr.text.extend([
-                "[", note, "]
-",
-            ]);
+            outcome.stderr.text.extend(["[", note, "]\n"]);
         }
         (outcome, (state == BlockState::Kept).then_some(self.live))
     }
@@ -586,7 +412,8 @@ impl<'a> Running<'a> {
                 Stream::Stdout => &mut self.live.stdout,
                 Stream::Stderr => &mut self.live.stderr,
             };
-            drain(source, |bytes| parts.push(Bytes::copy_from_slice(bytes)));
+            let take = |bytes: &[u8]| parts.push(Bytes::copy_from_slice(bytes));
+            drain(source, &mut self.scratch, take);
             for part in parts {
                 self.take_output(stream, part);
             }
@@ -594,10 +421,24 @@ impl<'a> Running<'a> {
     }
 }
 
-fn result_value(result: BlockResult) -> ResultValue {
-    let type_name = result.type_name;
-    match result.content {
+/// The value, or what is to be said of it if it is too large.
+fn result_value(result: BlockResult) -> Result<ResultValue, String> {
+    let mut type_name = result.type_name;
+    if let Some((at, _)) = type_name.char_indices().nth(200) {
+        type_name.truncate(at);
+    }
+    let bytes = match &result.content {
+        ResultContent::Value(value) => value.get().len(),
+        ResultContent::Repr(text) => text.len(),
+    };
+    if bytes > MAX_RESULT_BYTES {
+        return Err(format!(
+            "the value of the last expression was dropped: its {bytes} bytes are more than the limit of \
+             {MAX_RESULT_BYTES}"
+        ));
+    }
+    Ok(match result.content {
         ResultContent::Value(value) => ResultValue::Json { type_name, value },
         ResultContent::Repr(text) => ResultValue::Repr { type_name, text },
-    }
+    })
 }

@@ -114,7 +114,9 @@ async fn run(
         None => call.await,
     };
     match called {
-        Ok(Ok(output)) => fits(&path, output.value, shared.frame_bytes),
+        Ok(Ok(output)) => {
+            fits(&path, output.value, shared.frame_bytes).and_then(|value| exact(&path, value))
+        }
         Ok(Err(fault)) => Err(payload(fault)),
         Err(_panic) => {
             let message = format!("tool `{path}` failed inside the host; its log says more");
@@ -136,6 +138,18 @@ fn fits(path: &str, value: RawJson, frame_bytes: usize) -> Answer {
          ask it for less at once"
     );
     Err(ToolErrorPayload::new("ResultTooLarge", message))
+}
+
+/// Python would read what no float holds as an infinity.
+fn exact(path: &str, value: RawJson) -> Answer {
+    let Some(number) = value.overflowing_number() else {
+        return Ok(value);
+    };
+    let shown: String = number.chars().take(50).collect();
+    let message = format!(
+        "the result of tool `{path}` has the number {shown}, which is too large for a Python float"
+    );
+    Err(ToolErrorPayload::new("ResultNotExact", message))
 }
 
 fn timed_out(path: &str, limit: Duration) -> ToolErrorPayload {

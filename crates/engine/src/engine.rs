@@ -12,7 +12,12 @@ use codehatch_tools::{CatalogOptions, Diagnostic, Listing, ProviderTools, ToolPr
 use futures_util::{StreamExt, future::join_all, stream::FuturesUnordered};
 use tokio::sync::Mutex;
 
-use crate::{event::Observer, limits::TurnLimits, turn::Turn};
+use crate::{
+    admission::{Admission, EngineLimits},
+    event::Observer,
+    limits::TurnLimits,
+    turn::Turn,
+};
 
 /// A provider that failed is asked again after this time, at the earliest.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
@@ -29,6 +34,7 @@ pub(crate) struct Shared {
     pub(crate) providers: Vec<Arc<dyn ToolProvider>>,
     pub(crate) artifacts: Option<Arc<dyn ArtifactStore>>,
     pub(crate) observers: Vec<Arc<dyn Observer>>,
+    pub(crate) admission: Arc<Admission>,
     listings: Mutex<Vec<Listed>>,
     tools: StdMutex<ToolSet>,
     tree: StdMutex<Arc<ToolTree>>,
@@ -72,6 +78,7 @@ pub struct EngineBuilder {
     artifacts: Option<Arc<dyn ArtifactStore>>,
     observers: Vec<Arc<dyn Observer>>,
     limits: TurnLimits,
+    engine_limits: EngineLimits,
 }
 
 /// Why an engine could not be built.
@@ -119,6 +126,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets the limits of all turns together.
+    #[must_use]
+    pub fn engine_limits(mut self, limits: EngineLimits) -> Self {
+        self.engine_limits = limits;
+        self
+    }
+
     /// Builds the engine. Nothing is started or connected yet.
     pub fn build(self) -> Result<Engine, BuildError> {
         let runtime = self.runtime.ok_or(BuildError::NoRuntime)?;
@@ -128,6 +142,7 @@ impl EngineBuilder {
         }
         let listings = providers.iter().map(|_| Listed::default()).collect();
         let shared = Shared {
+            admission: Admission::new(self.engine_limits, Arc::clone(&runtime)),
             runtime,
             providers,
             artifacts: self.artifacts,
@@ -157,6 +172,11 @@ impl Engine {
     /// Begins a turn with limits of its own.
     pub fn turn_with(&self, limits: TurnLimits) -> Turn {
         Turn::new(Arc::clone(&self.shared), limits)
+    }
+
+    /// The limits of all turns together.
+    pub fn engine_limits(&self) -> &EngineLimits {
+        self.shared.admission.limits()
     }
 
     /// The limits that turns have unless they bring their own.

@@ -20,6 +20,11 @@ pub enum Event {
         /// How long that took.
         took: Duration,
     },
+    /// A block must wait for others to end before it may run.
+    BlockQueued {
+        /// Which.
+        block: BlockNumber,
+    },
     /// A block begins.
     BlockStarted {
         /// Which.

@@ -1,6 +1,6 @@
 //! What is kept of a block beyond its outcome: output over the limit, and files of the workspace.
 
-use std::{io::Read, sync::Arc, time::Duration};
+use std::{collections::VecDeque, io::Read, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -39,8 +39,8 @@ pub(crate) struct Keep {
 struct Kept {
     capture: Capture,
     to_store: Option<mpsc::Sender<Bytes>>,
-    /// What did not fit into the channel.
-    waiting: Option<Bytes>,
+    /// What did not fit into the channel. More than one piece only when a block's last output is taken.
+    waiting: VecDeque<Bytes>,
     saved: Option<Result<Saved, String>>,
 }
 
@@ -54,7 +54,7 @@ impl Keep {
         let kept = || Kept {
             capture: Capture::new(limit),
             to_store: None,
-            waiting: None,
+            waiting: VecDeque::new(),
             saved: None,
         };
         Self {
@@ -68,27 +68,25 @@ impl Keep {
 
     /// Whether the store keeps up.
     pub(crate) fn has_room(&self) -> bool {
-        self.streams.iter().all(|kept| kept.waiting.is_none())
+        self.streams.iter().all(|kept| kept.waiting.is_empty())
     }
 
     /// Waits until the store has caught up. Cancel-safe.
     pub(crate) async fn wait_for_room(&mut self) {
         for kept in &mut self.streams {
-            if kept.waiting.is_none() {
-                continue;
+            while let Some(sender) = kept.to_store.clone().filter(|_| !kept.waiting.is_empty()) {
+                match sender.reserve().await {
+                    Ok(permit) => {
+                        if let Some(bytes) = kept.waiting.pop_front() {
+                            permit.send(bytes);
+                        }
+                    }
+                    // The store has failed; its error is in the task.
+                    Err(_) => kept.to_store = None,
+                }
             }
-            let permit = match &kept.to_store {
-                Some(sender) => sender.reserve().await.ok(),
-                None => None,
-            };
-            let bytes = kept.waiting.take();
-            let is_closed = permit.is_none();
-            if let Some((permit, bytes)) = permit.zip(bytes) {
-                permit.send(bytes);
-            }
-            if is_closed {
-                // The store has failed; its error is in the task.
-                kept.to_store = None;
+            if kept.to_store.is_none() {
+                kept.waiting.clear();
             }
         }
     }
@@ -129,9 +127,14 @@ impl Keep {
         let Some(sender) = &kept.to_store else {
             return;
         };
+        // In its order: nothing overtakes what waits already.
+        if !kept.waiting.is_empty() {
+            kept.waiting.push_back(bytes);
+            return;
+        }
         match sender.try_send(bytes) {
             Ok(()) => {}
-            Err(mpsc::error::TrySendError::Full(bytes)) => kept.waiting = Some(bytes),
+            Err(mpsc::error::TrySendError::Full(bytes)) => kept.waiting.push_back(bytes),
             Err(mpsc::error::TrySendError::Closed(_)) => kept.to_store = None,
         }
     }
@@ -178,15 +181,20 @@ impl Keep {
 
     fn text(&mut self, stream: Stream) -> CapturedText {
         let kept = &mut self.streams[index(stream)];
+        let total = kept.capture.total();
         let (note, artifact) = match kept.saved.take() {
-            Some(Ok(saved)) => (
-                format!(
-                    "all {} bytes are in an artifact: load_artifact(filename='{}')",
-                    kept.capture.total(),
-                    saved.name
-                ),
-                Some(saved),
-            ),
+            Some(Ok(saved)) => {
+                let part = if saved.bytes == total {
+                    format!("all {total} bytes")
+                } else {
+                    format!("the first {} of {total} bytes", saved.bytes)
+                };
+                let name = &saved.name;
+                (
+                    format!("{part} are in an artifact: load_artifact(filename='{name}')"),
+                    Some(saved),
+                )
+            }
             Some(Err(error)) => (format!("they could not be kept: {error}"), None),
             None if self.store.is_none() => ("there is no place to keep them".to_owned(), None),
             None => ("they could not be kept in time".to_owned(), None),
@@ -255,7 +263,7 @@ fn index(stream: Stream) -> usize {
     }
 }
 
-/// Writes what comes. When a limit of the store is reached, what came before is kept.
+/// Writes what comes. When a limit of the store is reached, what fits is kept.
 async fn write_all(
     store: Arc<dyn ArtifactStore>,
     name: ArtifactName,
@@ -266,13 +274,40 @@ async fn write_all(
     while let Some(piece) = pieces.recv().await {
         match writer.write(&piece).await {
             Ok(()) => {}
-            Err(ArtifactError::LimitExceeded { .. }) => break,
+            Err(full @ ArtifactError::LimitExceeded { .. }) => {
+                write_what_fits(&mut *writer, &piece).await?;
+                if writer.bytes() == 0 {
+                    writer.abort().await?;
+                    return Err(full);
+                }
+                break;
+            }
             Err(error) => return Err(error),
         }
     }
     // Whatever else comes is only shown.
     pieces.close();
     writer.finish().await
+}
+
+/// Fills a writer up with the beginning of a piece that is too much as a whole.
+async fn write_what_fits(
+    writer: &mut dyn ArtifactWriter,
+    mut piece: &[u8],
+) -> Result<(), ArtifactError> {
+    // Powers of two add up to any length.
+    let mut length = piece.len().next_power_of_two();
+    while length > 0 {
+        if let Some((part, rest)) = piece.split_at_checked(length) {
+            match writer.write(part).await {
+                Ok(()) => piece = rest,
+                Err(ArtifactError::LimitExceeded { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        length /= 2;
+    }
+    Ok(())
 }
 
 async fn save_file(

@@ -3,6 +3,7 @@
 //! A run reads from the top: [`Turn`] → one event loop per block → dispatcher → tool providers. The engine knows
 //! runtimes and providers by their traits only.
 
+mod admission;
 mod block;
 mod capture;
 mod connection;
@@ -10,12 +11,15 @@ mod dispatch;
 mod engine;
 mod event;
 mod ids;
+mod images;
 mod keep;
 mod limits;
 mod outcome;
 mod output;
+mod parking;
 mod turn;
 
+pub use admission::EngineLimits;
 pub use engine::{BuildError, Engine, EngineBuilder, ProviderReport};
 pub use event::{Event, Observer};
 pub use ids::{BlockNumber, CallNumber, TurnId};

@@ -102,6 +102,13 @@ impl TurnLimits {
         self
     }
 
+    /// Replaces the number of tool calls that wait.
+    #[must_use]
+    pub fn with_queued_calls(mut self, calls: usize) -> Self {
+        self.queued_calls = calls;
+        self
+    }
+
     /// Replaces the longest source of a block, in bytes.
     #[must_use]
     pub fn with_code_bytes(mut self, bytes: usize) -> Self {
@@ -120,6 +127,13 @@ impl TurnLimits {
     #[must_use]
     pub fn with_frame_bytes(mut self, bytes: usize) -> Self {
         self.frame_bytes = bytes;
+        self
+    }
+
+    /// Replaces the largest image, in bytes.
+    #[must_use]
+    pub fn with_image_bytes(mut self, bytes: usize) -> Self {
+        self.image_bytes = bytes;
         self
     }
 

@@ -19,6 +19,9 @@ pub struct BlockOutcome {
     pub ending: Ending,
     /// Whether variables and files are still there for the next block.
     pub state: BlockState,
+    /// Set if the block ran in a new sandbox because that of the blocks before was found lost: how. Their variables
+    /// and files were not there.
+    pub reset: Option<LossCause>,
     /// What its processes wrote to standard output.
     pub stdout: CapturedText,
     /// What its processes wrote to standard error, tracebacks included.
@@ -29,8 +32,10 @@ pub struct BlockOutcome {
     pub result: Option<ResultValue>,
     /// Figures and images that it made: media type and bytes.
     pub images: Vec<(String, Bytes)>,
-    /// Its tool calls, in the order of their arrival.
+    /// Its tool calls, in the order of their arrival; the first 10,000 to be answered.
     pub calls: Vec<CallRecord>,
+    /// How many more there were.
+    pub unrecorded_calls: u64,
     /// Files that it made or changed, and output beyond the limit, as they were kept.
     pub artifacts: Vec<Saved>,
     /// Files that it deleted.
@@ -81,6 +86,8 @@ pub enum LossCause {
     WorkLeft(StopReason),
     /// It broke the protocol.
     Protocol(String),
+    /// It was ended because the turn was idle for so long.
+    Idle(Duration),
 }
 
 /// Whether the code of a block that was lost has run.
@@ -191,8 +198,22 @@ impl BlockOutcome {
     }
 
     /// What to tell the model of the ending: true, and nothing that invites to repeat an effect blindly. `None`
-    /// for a block that completed with exit code 0 or raised, which its output shows.
+    /// for a block that completed with exit code 0 or raised, which its output shows, unless the turn was
+    /// [reset](Self::reset) before it.
     pub fn message(&self) -> Option<String> {
+        let ending = self.ending_message();
+        let Some(cause) = &self.reset else {
+            return ending;
+        };
+        let mut message = format!(
+            "Before this code ran, the sandbox of the earlier blocks was lost: {cause}. It ran in a new sandbox, \
+             without their variables and files."
+        );
+        message.extend(ending.iter().flat_map(|ending| [" ", ending]));
+        Some(message)
+    }
+
+    fn ending_message(&self) -> Option<String> {
         let state = match self.state {
             BlockState::Kept => "Variables and files are kept.",
             BlockState::Lost => "Variables and files are lost; the next block starts afresh.",
@@ -237,6 +258,7 @@ impl fmt::Display for LossCause {
                 f,
                 "the code was stopped because {reason}, and threads that it had started went on"
             ),
+            Self::Idle(after) => write!(f, "it was not used for {}", seconds(*after)),
             Self::Protocol(detail) => write!(f, "it broke the protocol ({detail})"),
         }
     }

@@ -18,14 +18,17 @@ pub(crate) async fn read(
 }
 
 /// Takes what is there, up to a pipe's worth: a process that writes on cannot hold the host here.
-pub(crate) fn drain(stream: &mut Option<OutputStream>, mut take: impl FnMut(&[u8])) {
+pub(crate) fn drain(
+    stream: &mut Option<OutputStream>,
+    buffer: &mut [u8],
+    mut take: impl FnMut(&[u8]),
+) {
     const ROUNDS: usize = 32;
     let Some(source) = stream else {
         return;
     };
-    let mut buffer = vec![0; READ_BYTES];
     for _ in 0..ROUNDS {
-        match OutputSource::read_now(&mut **source, &mut buffer) {
+        match OutputSource::read_now(&mut **source, buffer) {
             Ok(length @ 1..) => take(&buffer[..length]),
             _ => return,
         }

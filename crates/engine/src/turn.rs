@@ -17,6 +17,7 @@ use futures_util::Stream;
 use tokio::sync::watch;
 
 use crate::{
+    admission::{Held, Owner},
     block::{self, Block},
     connection::{self, FrameReader, FrameWriter},
     dispatch::Dispatcher,
@@ -24,7 +25,8 @@ use crate::{
     event::Event,
     ids::{BlockNumber, TurnId},
     limits::TurnLimits,
-    outcome::{BlockOutcome, BlockState, CapturedText, Ending, LossCause, Started},
+    outcome::{BlockOutcome, BlockState, CapturedText, Ending, LossCause, Started, StopReason},
+    parking::Parking,
 };
 
 /// One turn of an agent. Its blocks share variables and files.
@@ -34,12 +36,15 @@ use crate::{
 pub struct Turn {
     shared: Arc<Shared>,
     id: TurnId,
+    owner: Owner,
     limits: TurnLimits,
-    sandbox: Option<Live>,
+    parking: Parking,
     /// The tools that the sandbox was started with, and keeps.
     dispatcher: Option<Dispatcher>,
     blocks: u32,
     calls: u64,
+    /// Files were put into the sandbox since its last block.
+    has_input: bool,
     stop: watch::Sender<StopRequest>,
 }
 
@@ -51,10 +56,14 @@ pub(crate) struct Live {
     pub(crate) stderr: Option<OutputStream>,
     pub(crate) workspace: Option<Box<dyn Workspace>>,
     pub(crate) handle: Box<dyn SandboxHandle>,
+    /// Its guest has said which version it speaks.
+    pub(crate) has_greeted: bool,
+    /// Counts among the engine's sandboxes.
+    _held: Held,
 }
 
 impl Live {
-    fn new(sandbox: Sandbox, limits: &TurnLimits) -> Self {
+    fn new(sandbox: Sandbox, limits: &TurnLimits, held: Held) -> Self {
         let caps = Caps::default().with_frame_bytes(limits.frame_bytes);
         let (reader, writer) = connection::open(sandbox.control, caps);
         Self {
@@ -64,6 +73,8 @@ impl Live {
             stderr: sandbox.stderr,
             workspace: sandbox.workspace,
             handle: sandbox.handle,
+            has_greeted: false,
+            _held: held,
         }
     }
 
@@ -104,16 +115,27 @@ pub enum FileError {
 
 impl Turn {
     pub(crate) fn new(shared: Arc<Shared>, limits: TurnLimits) -> Self {
+        let id = TurnId::new();
         Self {
-            shared,
-            id: TurnId::new(),
+            id,
+            owner: id.to_string().into(),
             limits,
-            sandbox: None,
+            parking: Parking::new(shared.admission.limits().idle_time),
+            shared,
             dispatcher: None,
             blocks: 0,
             calls: 0,
+            has_input: false,
             stop: watch::Sender::default(),
         }
+    }
+
+    /// Says whose turn it is: while blocks wait for their place, owners are served in turn, however many turns one
+    /// has. By default each turn is its own owner.
+    #[must_use]
+    pub fn owned_by(mut self, owner: &str) -> Self {
+        self.owner = owner.into();
+        self
     }
 
     /// Names it in events.
@@ -125,7 +147,7 @@ impl Turn {
     ///
     /// Exact bytes arrive or an error: nothing runs with half a file. Names that leave the workspace are refused.
     pub async fn put_file(&mut self, path: &str, contents: Vec<u8>) -> Result<(), FileError> {
-        let mut live = match self.sandbox.take() {
+        let mut live = match self.parking.take() {
             Some(live) => live,
             None => self
                 .start_sandbox(&EventSink::discarding())
@@ -138,7 +160,8 @@ impl Turn {
                 runtime: self.shared.runtime.name(),
             }),
         };
-        self.sandbox = Some(live);
+        self.parking.park(Some(live));
+        self.has_input = true;
         result
     }
 
@@ -167,17 +190,37 @@ impl Turn {
 
     /// Ends the turn: kills its sandbox and waits until nothing is left of it.
     pub async fn close(mut self) {
-        if let Some(mut live) = self.sandbox.take() {
+        if let Some(mut live) = self.parking.take() {
             live.handle.close().await;
         }
     }
 
     async fn run(&mut self, code: String, sink: &EventSink) -> BlockOutcome {
-        let began = Instant::now();
         self.blocks += 1;
         let block = BlockNumber(self.blocks);
-        sink.send(Event::BlockStarted { block });
         let mut stop = self.stop.subscribe();
+        let queued = || sink.send(Event::BlockQueued { block });
+        // Its own time begins when it has a place.
+        let _running = tokio::select! {
+            entered = self.shared.admission.enter(&self.owner, queued) => match entered {
+                Ok(running) => running,
+                Err(refused) => {
+                    let message = format!("the host is busy: {refused}. The code has not run; it can be tried again later");
+                    return host_error(block, &message, self.state());
+                }
+            },
+            Ok(()) = stop.changed() => {
+                let ending = Ending::Interrupted {
+                    reason: StopReason::Requested,
+                };
+                return BlockOutcome {
+                    state: self.state(),
+                    ..BlockOutcome::new(block, ending)
+                };
+            }
+        };
+        let began = Instant::now();
+        sink.send(Event::BlockStarted { block });
         let mut outcome = if code.len() > self.limits.code_bytes {
             host_error(
                 block,
@@ -189,17 +232,7 @@ impl Turn {
                 self.state(),
             )
         } else {
-            let mut outcome = self.attempt(block, &code, &mut stop, sink).await;
-            // Only code that has certainly not run may be run again, and that once.
-            if let Ending::SandboxLost {
-                started: Started::NotRun,
-                ..
-            } = outcome.ending
-            {
-                tracing::warn!(turn = %self.id, "the sandbox was lost before the block ran; trying once more");
-                outcome = self.attempt(block, &code, &mut stop, sink).await;
-            }
-            outcome
+            self.run_once(block, &code, &mut stop, sink).await
         };
         outcome.took = began.elapsed();
         sink.send(Event::BlockEnded {
@@ -209,8 +242,48 @@ impl Turn {
         outcome
     }
 
+    /// Runs code once. Only what has certainly not run is tried again, and that once.
+    async fn run_once(
+        &mut self,
+        block: BlockNumber,
+        code: &str,
+        stop: &mut watch::Receiver<StopRequest>,
+        sink: &EventSink,
+    ) -> BlockOutcome {
+        let had_input = std::mem::take(&mut self.has_input);
+        if let Some(after) = self.parking.take_expired() {
+            let cause = LossCause::Idle(after);
+            if had_input {
+                let message = format!("the files that were put into the sandbox are lost: {cause}");
+                return host_error(block, &message, BlockState::Lost);
+            }
+            let outcome = self.attempt(block, code, stop, sink).await;
+            return BlockOutcome {
+                reset: Some(cause),
+                ..outcome
+            };
+        }
+        let had_state = self.parking.is_occupied() && block.0 > 1;
+        let outcome = self.attempt(block, code, stop, sink).await;
+        let Ending::SandboxLost {
+            cause,
+            started: Started::NotRun,
+        } = &outcome.ending
+        else {
+            return outcome;
+        };
+        // Without its input files the code would be another.
+        if had_input {
+            return outcome;
+        }
+        tracing::warn!(turn = %self.id, %cause, "the sandbox was lost before the block ran; trying once more");
+        let reset = had_state.then(|| cause.clone());
+        let outcome = self.attempt(block, code, stop, sink).await;
+        BlockOutcome { reset, ..outcome }
+    }
+
     fn state(&self) -> BlockState {
-        if self.sandbox.is_some() {
+        if self.parking.is_occupied() {
             BlockState::Kept
         } else {
             BlockState::Lost
@@ -224,7 +297,7 @@ impl Turn {
         stop: &mut watch::Receiver<StopRequest>,
         sink: &EventSink,
     ) -> BlockOutcome {
-        let live = match self.sandbox.take() {
+        let live = match self.parking.take() {
             Some(live) => live,
             None => match self.start_sandbox(sink).await {
                 Ok(live) => live,
@@ -244,14 +317,17 @@ impl Turn {
             sink,
         };
         // If this future is dropped here, so is the sandbox, which kills it.
-        let (outcome, live) = block::run(run, live, stop, &mut self.calls).await;
-        self.sandbox = live.filter(Live::is_reusable);
+        let (mut outcome, live) = block::run(run, live, stop, &mut self.calls).await;
+        self.parking.park(live.filter(Live::is_reusable));
+        outcome.state = self.state();
         outcome
     }
 
     /// Starts a sandbox with the tools that there are now.
     async fn start_sandbox(&mut self, sink: &EventSink) -> Result<Live, String> {
         let began = Instant::now();
+        let held = self.shared.admission.hold();
+        let held = held.map_err(|refused| format!("the host is busy: {refused}"))?;
         let tools = self.shared.tools().await;
         let request = StartRequest {
             tools: self.shared.tool_tree(&tools),
@@ -269,7 +345,7 @@ impl Turn {
         sink.send(Event::SandboxStarted {
             took: began.elapsed(),
         });
-        Ok(Live::new(sandbox, &self.limits))
+        Ok(Live::new(sandbox, &self.limits, held))
     }
 }
 
@@ -292,12 +368,14 @@ impl BlockOutcome {
             block,
             ending,
             state: BlockState::Kept,
+            reset: None,
             stdout: CapturedText::default(),
             stderr: CapturedText::default(),
             earlier_output: String::new(),
             result: None,
             images: Vec::new(),
             calls: Vec::new(),
+            unrecorded_calls: 0,
             artifacts: Vec::new(),
             deleted: Vec::new(),
             skipped: Vec::new(),

@@ -57,6 +57,12 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Of a key that the releases do not know: whatever else stands there is as meaningless as to them.
+    pub(super) fn extension_integer(&self, key: Key) -> Option<i64> {
+        self.get(key)?;
+        self.integer_or(key, 0).ok()
+    }
+
     /// Any value; `null` if it is missing.
     pub(super) fn value(&self, key: Key) -> RawJson {
         self.get(key)

@@ -60,6 +60,7 @@ fn done(fields: &Fields<'_>) -> Result<Done, DecodeFault> {
         exit_code: ExitCode::new(fields.integer_or(Key::ExitCode, 0)?),
         background_work: fields.boolean_or(Key::BackgroundWork, false)?,
         result: result(fields)?,
+        block: fields.extension_integer(Key::Block),
     })
 }
 

@@ -28,6 +28,7 @@ fn run(fields: &Fields<'_>) -> Result<Run, DecodeFault> {
     Ok(Run {
         code: fields.text(Key::Code)?,
         extensions: extensions(fields)?,
+        block: fields.extension_integer(Key::Block),
     })
 }
 

@@ -33,6 +33,7 @@ macro_rules! keys {
 keys! {
     Args = "args",
     BackgroundWork = "background_work",
+    Block = "block",
     Body = "body",
     Code = "code",
     Data = "data",

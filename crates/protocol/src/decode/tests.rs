@@ -95,6 +95,7 @@ fn every_field_of_a_guests_frames_is_read() {
             exit_code: ExitCode::new(-1),
             background_work: true,
             result: Some(BlockResult { type_name, content }),
+            block: Some(3),
         })
     };
     for (line, frame) in [
@@ -117,11 +118,11 @@ fn every_field_of_a_guests_frames_is_read() {
             }),
         ),
         (
-            r#"{"exit_code":-1,"background_work":true,"kind":"done","result":{"type":"T","value":[1, 2]}}"#,
+            r#"{"exit_code":-1,"background_work":true,"kind":"done","block":3,"result":{"type":"T","value":[1, 2]}}"#,
             result(ResultContent::Value(raw("[1, 2]"))),
         ),
         (
-            r#"{"exit_code":-1,"background_work":true,"kind":"done","result":{"type":"T","repr":"<T>"}}"#,
+            r#"{"exit_code":-1,"background_work":true,"kind":"done","block":3,"result":{"type":"T","repr":"<T>"}}"#,
             result(ResultContent::Repr("<T>".to_owned())),
         ),
         (
@@ -162,10 +163,11 @@ fn every_field_of_a_hosts_frames_is_read() {
     };
     for (line, frame) in [
         (
-            r#"{"code":"print(\"\ud83d\ude00\")","kind":"run","extensions":["image"]}"#,
+            r#"{"code":"print(\"\ud83d\ude00\")","kind":"run","extensions":["image"],"block":7}"#,
             HostFrame::Run(Run {
                 code: "print(\"😀\")".to_owned(),
                 extensions: Extensions::from_iter(["image"]),
+                block: Some(7),
             }),
         ),
         (

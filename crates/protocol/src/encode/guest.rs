@@ -35,12 +35,11 @@ pub(super) fn write(frame: &GuestFrame, version: ProtocolVersion, object: &mut O
         }
     }
     object.text("kind", kind);
-    if let GuestFrame::Done(Done {
-        result: Some(value),
-        ..
-    }) = frame
-    {
-        object.object("result", |object| result(value, object));
+    if let GuestFrame::Done(frame) = frame {
+        block(frame.block, object);
+        if let Some(value) = &frame.result {
+            object.object("result", |object| result(value, object));
+        }
     }
 }
 
@@ -80,6 +79,13 @@ fn result(result: &BlockResult, object: &mut Object<'_>) {
     match &result.content {
         ResultContent::Value(value) => object.value("value", value),
         ResultContent::Repr(repr) => object.text("repr", repr),
+    }
+}
+
+/// Which block, where it is known: old peers drop it.
+pub(super) fn block(block: Option<i64>, object: &mut Object<'_>) {
+    if let Some(number) = block {
+        object.integer("block", number);
     }
 }
 

@@ -1,6 +1,9 @@
 //! Frames from a host.
 
-use super::{guest::extensions, object::Object};
+use super::{
+    guest::{block, extensions},
+    object::Object,
+};
 use crate::{
     frame::{HostFrame, ToolErrorPayload, ToolResult},
     version::ProtocolVersion,
@@ -16,6 +19,7 @@ pub(super) fn write(frame: &HostFrame, version: ProtocolVersion, object: &mut Ob
     object.text("kind", frame.kind().as_str());
     if let HostFrame::Run(frame) = frame {
         extensions(&frame.extensions, object);
+        block(frame.block, object);
     }
 }
 

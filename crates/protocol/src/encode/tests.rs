@@ -112,6 +112,7 @@ fn done_says_more_in_version_4_and_the_result_comes_last() {
         exit_code: ExitCode::new(2),
         background_work: true,
         result: None,
+        block: None,
     };
     insta::assert_snapshot!(lines(GuestFrame::Done(done.clone())), @r#"
     {"exit_code":2,"kind":"done"}
@@ -124,7 +125,8 @@ fn done_says_more_in_version_4_and_the_result_comes_last() {
     done.result = result(ResultContent::Value(raw("7")));
     insta::assert_snapshot!(line(GuestFrame::Done(done.clone()), ProtocolVersion::V4), @r#"{"exit_code":2,"background_work":true,"kind":"done","result":{"type":"int","value":7}}"#);
     done.result = result(ResultContent::Repr("7".to_owned()));
-    insta::assert_snapshot!(line(GuestFrame::Done(done), ProtocolVersion::V4), @r#"{"exit_code":2,"background_work":true,"kind":"done","result":{"type":"int","repr":"7"}}"#);
+    done.block = Some(3);
+    insta::assert_snapshot!(line(GuestFrame::Done(done), ProtocolVersion::V4), @r#"{"exit_code":2,"background_work":true,"kind":"done","block":3,"result":{"type":"int","repr":"7"}}"#);
 }
 
 #[test]
@@ -147,10 +149,12 @@ fn run_and_shutdown_are_the_same_in_all_versions() {
     let mut run = Run {
         code: "print('😀')\n".to_owned(),
         extensions: Extensions::NONE,
+        block: None,
     };
     insta::assert_snapshot!(lines(HostFrame::Run(run.clone())), @r#"{"code":"print('😀')\n","kind":"run"}"#);
     run.extensions = Extensions::from_iter(["chunk"]);
-    insta::assert_snapshot!(lines(HostFrame::Run(run)), @r#"{"code":"print('😀')\n","kind":"run","extensions":["chunk"]}"#);
+    run.block = Some(3);
+    insta::assert_snapshot!(lines(HostFrame::Run(run)), @r#"{"code":"print('😀')\n","kind":"run","extensions":["chunk"],"block":3}"#);
     insta::assert_snapshot!(lines(HostFrame::Shutdown), @r#"{"kind":"shutdown"}"#);
 }
 

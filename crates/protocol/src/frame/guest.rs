@@ -118,6 +118,8 @@ pub struct Done {
     /// The value of its last expression, if that is not `None`. Extension
     /// [`EXTENSION_RESULT`](crate::EXTENSION_RESULT).
     pub result: Option<BlockResult>,
+    /// Which block has ended, if the host has said which it is and the guest is one that repeats it.
+    pub block: Option<i64>,
 }
 
 /// The value of a block's last expression.

@@ -38,6 +38,8 @@ pub struct Run {
     pub code: String,
     /// Extensions that the host knows.
     pub extensions: Extensions,
+    /// Which block of the turn it is, for its [`Done`](crate::Done) to say the same. Not sent if `None`.
+    pub block: Option<i64>,
 }
 
 /// What a tool call came to.

@@ -73,6 +73,7 @@ impl Facts {
         Self {
             non_finite: self.non_finite || inner.non_finite,
             lone_surrogate: self.lone_surrogate || inner.lone_surrogate,
+            overflow: self.overflow || inner.overflow,
             line_break: self.line_break || inner.line_break,
             depth: self.depth.max(inner.depth.saturating_add(1)),
         }

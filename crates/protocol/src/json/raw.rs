@@ -132,6 +132,23 @@ impl RawJson {
         self.facts.is_standard()
     }
 
+    /// A number of it with a fraction or an exponent that no `f64`, and so no Python `float`, can hold, such as
+    /// `1e400`: the first one.
+    pub fn overflowing_number(&self) -> Option<&str> {
+        let mut rest = self.facts.overflow.then(|| self.get())?;
+        loop {
+            let at = rest.find(['"', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])?;
+            let mut scanner = Scanner::new(rest);
+            scanner.seek(at);
+            // A string as a whole, so that none of its digits is taken for a number.
+            let found = scanner.value().ok()?;
+            if found.facts.overflow {
+                return Some(found.text);
+            }
+            rest = rest.get(scanner.offset()..)?;
+        }
+    }
+
     /// What kind of value it is.
     pub fn json_type(&self) -> JsonType {
         JsonType::of(self.get())
@@ -210,6 +227,21 @@ mod tests {
         for (text, standard) in [("[1]", true), ("[NaN]", false), ("\"\\udc80\"", false)] {
             let value = RawJson::parse(text).expect("well-formed");
             assert_eq!(value.is_standard(), standard, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_number_that_no_float_holds_is_found() {
+        for (text, found) in [
+            (
+                "[1, \"1e400 \\\" 2\", {\"3e500\": [-Infinity, -2.5e999, 1e400]}]",
+                Some("-2.5e999"),
+            ),
+            ("1e400", Some("1e400")),
+            ("[1e308, \"1e400\"]", None),
+        ] {
+            let value = RawJson::parse(text).expect("well-formed");
+            assert_eq!(value.overflowing_number(), found, "{text}");
         }
     }
 

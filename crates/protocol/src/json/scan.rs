@@ -8,11 +8,17 @@ use super::{
 
 /// What kind of text a value is. A function of the text alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and any may hold with any other"
+)]
 pub(crate) struct Facts {
     /// `NaN`, `Infinity` or `-Infinity` occurs: Python's JSON, but not the standard's.
     pub(crate) non_finite: bool,
     /// A string has half of a surrogate pair, which no UTF-8 text can hold.
     pub(crate) lone_surrogate: bool,
+    /// A number with a fraction or an exponent is too large for an `f64`, such as `1e400`.
+    pub(crate) overflow: bool,
     /// A line break stands between two tokens, so that the text is no single line.
     pub(crate) line_break: bool,
     /// Arrays and objects within each other, 0 for a scalar.
@@ -271,7 +277,7 @@ mod tests {
     fn what_python_writes_is_accepted() {
         for text in [
             "null",
-            " [1, -0, 2.5e-3, 1E400] ",
+            " [1, -0, 2.5e-3, 1E300] ",
             "{\"a\":{\"b\":[{},[]]},\"a\":2}",
             "123456789012345678901234567890",
             "\"\\u00e9\\ud83d\\ude00 \\/ é\"",
@@ -295,6 +301,25 @@ mod tests {
         };
         for text in [r#""\ud800""#, r#""\udc00x""#, r#""\ud800\u0041""#] {
             assert_eq!(scan(text), Ok(lone), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_no_float_holds_are_noticed() {
+        let digits = "1".repeat(400);
+        for (text, overflow) in [
+            ("1e400".to_owned(), true),
+            ("[1,-1E+309]".to_owned(), true),
+            (format!("{{\"a\":{digits}.5}}"), true),
+            (format!("{digits}e-300"), false),
+            (format!("{digits}.5e-300"), false),
+            (format!("[{}e99]", &digits[..220]), true),
+            (digits, false),
+            ("1.7976931348623157e308".to_owned(), false),
+            ("[1e-400,0e999,\"1e400\"]".to_owned(), false),
+        ] {
+            let facts = Scanner::new(&text).only_value().expect("well-formed");
+            assert_eq!(facts.overflow, overflow, "{text}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::{
     error::JsonFault,
+    number::Number,
     run::{digit_run, plain_run},
     scan::Facts,
 };
@@ -130,21 +131,39 @@ pub(super) fn numbers<'a>(mut rest: &'a [u8], notes: &mut Notes<'a>) -> Step<'a>
 }
 
 #[inline]
-fn number<'a>(rest: &'a [u8], notes: &mut Notes<'a>) -> Step<'a> {
-    let mut rest = match rest {
+fn number<'a>(start: &'a [u8], notes: &mut Notes<'a>) -> Step<'a> {
+    let mut rest = match start {
         [b'0', tail @ ..] => tail,
-        _ => digits(rest, notes)?,
+        _ => digits(start, notes)?,
     };
+    let mut may_overflow = false;
     if let [b'.', tail @ ..] = rest {
+        may_overflow = start.len().saturating_sub(rest.len()) > MAX_SAFE_DIGITS;
         rest = digits(tail, notes)?;
     }
     if let [b'e' | b'E', tail @ ..] = rest {
+        let mantissa = start.len().saturating_sub(rest.len());
         rest = match tail {
             [b'+' | b'-', tail @ ..] => digits(tail, notes)?,
             _ => digits(tail, notes)?,
         };
+        may_overflow |= mantissa > MAX_SAFE_DIGITS || tail.len().saturating_sub(rest.len()) > 2;
+    }
+    if may_overflow {
+        overflow(start, rest, notes);
     }
     Some(rest)
+}
+
+/// Digits of a number that no exponent of two digits makes too large for an `f64`.
+const MAX_SAFE_DIGITS: usize = 200;
+
+/// Notices a number from `start` to `end` that no `f64` can hold.
+#[cold]
+fn overflow(start: &[u8], end: &[u8], notes: &mut Notes<'_>) {
+    let number = start.get(..start.len().saturating_sub(end.len()));
+    let text = number.and_then(|number| std::str::from_utf8(number).ok());
+    notes.facts.overflow |= text.is_some_and(|text| Number::parse(text) == Number::Overflow);
 }
 
 /// Takes the digits of a number, of which there must be one.

@@ -74,7 +74,9 @@ impl<'a> Writer<'a> {
             Value::Array(elements) => self.begin('[', Open::Array(elements.iter()))?,
             Value::Object(members) => match tagged_number(members) {
                 Some(text) if self.has_tags => {
-                    self.facts.non_finite |= matches!(Number::parse(text), Number::NonFinite(_));
+                    let number = Number::parse(text);
+                    self.facts.non_finite |= matches!(number, Number::NonFinite(_));
+                    self.facts.overflow |= number == Number::Overflow;
                     self.out.push_str(text);
                 }
                 _ => self.begin('{', Open::Object(members.iter()))?,

@@ -75,6 +75,14 @@ fn result() -> impl Strategy<Value = Option<BlockResult>> {
     option::of(result)
 }
 
+/// The number of a block, which the reference does not have.
+fn block(values: Values) -> BoxedStrategy<Option<i64>> {
+    match values {
+        Values::Any => option::of(any::<i64>()).boxed(),
+        Values::Reference => Just(None).boxed(),
+    }
+}
+
 /// A frame from a guest.
 pub(crate) fn guest_frame(values: Values) -> BoxedStrategy<GuestFrame> {
     let exit_code = || any::<i64>().prop_map(ExitCode::new);
@@ -103,14 +111,16 @@ pub(crate) fn guest_frame(values: Values) -> BoxedStrategy<GuestFrame> {
         Values::Any => result().boxed(),
         Values::Reference => Just(None).boxed(),
     };
-    let done =
-        (exit_code(), any::<bool>(), result).prop_map(|(exit_code, background_work, result)| {
+    let done = (exit_code(), any::<bool>(), result, block(values)).prop_map(
+        |(exit_code, background_work, result, block)| {
             GuestFrame::Done(Done {
                 exit_code,
                 background_work,
                 result,
+                block,
             })
-        });
+        },
+    );
     let output = (text(), text(), exit_code()).prop_map(|(stdout, stderr, exit_code)| {
         GuestFrame::Output(Output {
             stdout,
@@ -132,8 +142,13 @@ pub(crate) fn guest_frame(values: Values) -> BoxedStrategy<GuestFrame> {
 
 /// A frame from a host.
 pub(crate) fn host_frame(values: Values) -> BoxedStrategy<HostFrame> {
-    let run = (text(), extensions(values))
-        .prop_map(|(code, extensions)| HostFrame::Run(Run { code, extensions }));
+    let run = (text(), extensions(values), block(values)).prop_map(|(code, extensions, block)| {
+        HostFrame::Run(Run {
+            code,
+            extensions,
+            block,
+        })
+    });
     let error = (
         text(),
         text(),
