@@ -58,18 +58,30 @@ pub(crate) struct SourceArguments {
 }
 
 const RUN_HELP: &str = "\
-Each FILE is one block; all share variables and files. What they print streams through. The value of
-a block's last expression is printed after it, unless it is None.
+Each FILE is one block; all share variables and files. What they print streams
+through. The value of a block's last expression is printed after it, unless it
+is None. A block that does not end with 0 ends the run.
 
-Exit codes: that of the last block's code (0 to 255); 1 if it raised; 124 if it ran into a time limit;
-130 after Ctrl-C; 137 if its sandbox was lost for lack of memory, else 128 + the signal or its own code;
-70 if the host is at fault; 2 for a wrong command line or configuration. A block that does not end with
-0 ends the run.
+Exit codes:
+  0        every block ended well
+  1        a block raised
+  1 … 255  what a block gave to exit()
+  2        the command line, a file or the configuration is wrong; nothing ran
+  70       the host is at fault: no sandbox can be started, output not written
+  124      a block ran into a time limit
+  129, 130, 143
+           the command was ended by SIGHUP, by Ctrl-C, by SIGTERM
+  137      the sandbox was lost for lack of memory; when its process ended by
+           itself: 128 + its signal, or its own exit code
+  141      whoever read the output is gone
 
 Ctrl-C stops the running block and keeps what it did; a second one kills it.";
 
 #[derive(Clone, Debug, Args)]
-#[command(after_help = RUN_HELP)]
+#[command(
+    after_help = RUN_HELP,
+    override_usage = "codehatch run [OPTIONS] FILE…\n       codehatch run [OPTIONS] -c CODE [-c CODE]…"
+)]
 pub(crate) struct RunArguments {
     /// Programs, in order; `-` is standard input
     #[arg(value_name = "FILE", required_unless_present = "code")]

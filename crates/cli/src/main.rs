@@ -26,8 +26,11 @@ use crate::args::{Arguments, Command};
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let level = match arguments.verbose {
-        // The commands say themselves which servers are down.
-        0 => "warn,codehatch_engine::engine=error",
+        // What the commands say themselves, of servers and of files that are not kept, is not said twice.
+        0 => {
+            "warn,codehatch_engine::engine=error,codehatch_engine::keep=error,\
+             codehatch_mcp::stdio::transport=error,rmcp=off"
+        }
         1 => "info,codehatch=debug",
         _ => "debug",
     };

@@ -4,13 +4,13 @@ use std::{process::ExitCode, time::Duration};
 
 use anyhow::Context;
 use bytes::Bytes;
-use codehatch::{BlockOutcome, Engine, Event, Stream, Turn};
+use codehatch::{BlockOutcome, Engine, Event, FileError, Stream, Turn, runtime::WorkspaceError};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
     args::RunArguments,
     config::Config,
-    exit,
+    exit::{self, UsageError},
     report::{Report, messages, value_text},
     screen::Screen,
     servers, setup,
@@ -79,8 +79,8 @@ impl Run<'_> {
             reports = servers::ask(self.engine, self.config, &self.screen) => reports,
         };
         // A server that is down is worth a line before its tools are missed.
-        for error in providers.into_iter().filter_map(|provider| provider.error) {
-            self.say(&error).await?;
+        for complaint in providers.iter().filter_map(servers::complaint) {
+            self.say(&complaint).await?;
         }
         let mut turn = self.engine.turn();
         for (name, contents) in inputs {
@@ -88,7 +88,7 @@ impl Run<'_> {
                 biased;
                 signal = signals.next() => return Ok(signal.exit_code()),
                 put = turn.put_file(&name, contents) => {
-                    put.with_context(|| format!("cannot put the input `{name}` into the workspace"))?;
+                    put.map_err(|error| in_words(&name, error))?;
                 }
             }
         }
@@ -223,6 +223,20 @@ impl Run<'_> {
         room.context("cannot write the output")?
             .write_line(stream, text);
         Ok(())
+    }
+}
+
+fn in_words(input: &str, error: FileError) -> anyhow::Error {
+    let is_users = matches!(
+        error,
+        FileError::Workspace(WorkspaceError::Path { .. } | WorkspaceError::Full { .. })
+    );
+    let error = anyhow::Error::new(error)
+        .context(format!("cannot put the input `{input}` into the workspace"));
+    if is_users {
+        error.context(UsageError::default())
+    } else {
+        error
     }
 }
 

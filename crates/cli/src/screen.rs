@@ -3,6 +3,7 @@
 
 use std::{
     cell::RefCell,
+    env,
     fs::File,
     io::{self, IsTerminal, Write},
     os::fd::AsFd,
@@ -13,8 +14,10 @@ use std::{
 
 use bytes::Bytes;
 use codehatch::Stream;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    termios::tcgetwinsize,
+};
 use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,
@@ -32,6 +35,8 @@ pub(crate) struct Screen {
     failed: Arc<Mutex<Option<io::Error>>>,
     lines: RefCell<Lines>,
     has_terminal: bool,
+    /// The terminal can show what is going on.
+    has_status: bool,
 }
 
 enum Piece {
@@ -104,6 +109,8 @@ impl Screen {
             ],
             shared: io::stdout().is_terminal(),
         };
+        // A dumb terminal knows no way back in a line.
+        let is_dumb = env::var_os("TERM").is_none_or(|kind| kind.is_empty() || kind == "dumb");
         let has_terminal = io::stderr().is_terminal();
         let lines = RefCell::new(Lines {
             at_start: [true; 2],
@@ -131,6 +138,7 @@ impl Screen {
             failed,
             lines,
             has_terminal,
+            has_status: has_terminal && !is_dumb,
         })
     }
 
@@ -147,7 +155,7 @@ impl Screen {
 
     /// Says what is going on, for a terminal. Passed over if the reader is slow.
     pub(crate) fn status(&self, text: Option<String>) {
-        if self.has_terminal {
+        if self.has_status {
             let _ = self.pieces.try_send(Piece::Status(text));
         }
     }
@@ -180,17 +188,16 @@ struct Outs {
 
 impl Outs {
     async fn run(mut self, pieces: &mut mpsc::Receiver<Piece>) -> io::Result<()> {
-        let mut status = None;
+        let mut status: Option<String> = None;
         let mut since = Instant::now();
         let mut at_line_start = true;
-        let mut bar: Option<ProgressBar> = None;
+        let mut line: Option<StatusLine> = None;
         loop {
             let piece = match &status {
                 Some(text) if at_line_start => {
                     let Ok(piece) = timeout(QUIET, pieces.recv()).await else {
-                        let bar = bar.get_or_insert_with(|| spinner(since.elapsed()));
-                        bar.set_message(String::clone(text));
-                        bar.tick();
+                        let line = line.get_or_insert_with(|| StatusLine::new(since));
+                        line.draw(&mut self.files[index(Stream::Stderr)], text)?;
                         continue;
                     };
                     piece
@@ -198,8 +205,8 @@ impl Outs {
                 _ => pieces.recv().await,
             };
             let has_status = matches!(piece, Some(Piece::Status(Some(_))));
-            if let Some(bar) = bar.take_if(|_| !has_status) {
-                bar.finish_and_clear();
+            if line.take_if(|_| !has_status).is_some() {
+                StatusLine::clear(&mut self.files[index(Stream::Stderr)])?;
             }
             match piece {
                 Some(Piece::Status(text)) => {
@@ -222,13 +229,57 @@ impl Outs {
     }
 }
 
-fn spinner(elapsed: Duration) -> ProgressBar {
-    let target = ProgressDrawTarget::stderr_with_hz(10);
-    let bar = ProgressBar::with_draw_target(None, target).with_elapsed(elapsed);
-    match ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
+/// The line at the bottom of a terminal that says what is going on.
+struct StatusLine {
+    /// When that began.
+    since: Instant,
+    /// How often it was drawn.
+    drawn: usize,
+}
+
+impl StatusLine {
+    const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+    /// Longest line, in columns. Short of the terminal's edge: there, the `^C` that the terminal itself writes would
+    /// begin another line, and this one would stay.
+    const COLUMNS: usize = 72;
+
+    fn new(since: Instant) -> Self {
+        Self { since, drawn: 0 }
     }
+
+    fn draw(&mut self, terminal: &mut File, text: &str) -> io::Result<()> {
+        let frame = Self::FRAMES[self.drawn % Self::FRAMES.len()];
+        self.drawn += 1;
+        let time = Duration::from_secs(self.since.elapsed().as_secs());
+        let time = humantime::format_duration(time);
+        let columns = tcgetwinsize(&*terminal).map_or(80, |size| usize::from(size.ws_col));
+        let most = Self::COLUMNS.min(columns.saturating_sub(4));
+        let line = shortened(&format!("{frame} {time} {text}"), most);
+        // Over what stands there, then to the end of the line.
+        write_all(terminal, format!("\r{line}\x1b[K").as_bytes())
+    }
+
+    fn clear(terminal: &mut File) -> io::Result<()> {
+        write_all(terminal, b"\r\x1b[K")
+    }
+}
+
+/// The beginning of a text, in at most so many columns.
+fn shortened(text: &str, columns: usize) -> String {
+    // What is not ASCII may be two columns wide; narrower does no harm.
+    let width = |character: char| if character.is_ascii() { 1 } else { 2 };
+    let mut left = columns;
+    let mut shortened = String::new();
+    for character in text.chars() {
+        let Some(rest) = left.checked_sub(width(character)) else {
+            shortened.pop();
+            shortened.push('…');
+            break;
+        };
+        left = rest;
+        shortened.push(character);
+    }
+    shortened
 }
 
 /// As `write_all` of the standard library, and it waits where another program has made the file non-blocking.
@@ -245,4 +296,17 @@ fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_at_the_edge_and_says_so() {
+        assert_eq!(shortened("abc", 3), "abc");
+        assert_eq!(shortened("abcd", 3), "ab…");
+        assert_eq!(shortened("äbc", 3), "äb…".replace('b', ""));
+        assert_eq!(shortened("", 0), "");
+    }
 }

@@ -1,6 +1,7 @@
 //! From arguments and configuration to an engine.
 
 use std::{
+    fs,
     io::{self, Write},
     num::NonZeroU32,
     sync::Arc,
@@ -15,7 +16,7 @@ use codehatch::{
 
 use crate::{
     args::SourceArguments,
-    config::{Config, LimitsTable},
+    config::{ArtifactsTable, Config, LimitsTable},
     exit::UsageError,
 };
 
@@ -50,21 +51,21 @@ pub(crate) async fn engine_with(
     for server in config.mcp.values() {
         builder = builder.mcp(server.clone());
     }
-    let of_artifacts = |mut limits: ArtifactLimits| {
-        if let Some(size) = config.artifacts.max_size {
-            limits = limits.with_artifact_bytes(size.0);
-        }
-        if let Some(size) = config.artifacts.max_total {
-            limits = limits.with_total_bytes(size.0);
-        }
-        limits
-    };
     builder = if let Some(dir) = &config.artifacts.dir {
+        fs::create_dir_all(dir)
+            .with_context(|| {
+                format!(
+                    "cannot keep artifacts in `{}`; name another directory with `--artifacts`, or with `dir` in \
+                     `[artifacts]`",
+                    dir.display()
+                )
+            })
+            .context(UsageError::default())?;
         let mut options = DirectoryOptions::default();
-        options.limits = of_artifacts(options.limits);
+        options.limits = artifact_limits(&config.artifacts, options.limits);
         builder.artifacts_in(dir, options)
     } else {
-        let limits = of_artifacts(ArtifactLimits::in_memory());
+        let limits = artifact_limits(&config.artifacts, ArtifactLimits::in_memory());
         builder.artifacts(Arc::new(ObjectArtifactStore::in_memory(limits)))
     };
     // Nothing but the directory of artifacts can be at fault here, and another one may do.
@@ -82,6 +83,20 @@ pub(crate) fn local(config: &Config) -> LocalConfig {
         local = local.with_python(python);
     }
     local
+}
+
+/// `limits`, but for those that the configuration gives.
+pub(crate) fn artifact_limits(
+    config: &ArtifactsTable,
+    mut limits: ArtifactLimits,
+) -> ArtifactLimits {
+    if let Some(size) = config.max_size {
+        limits = limits.with_artifact_bytes(size.0);
+    }
+    if let Some(size) = config.max_total {
+        limits = limits.with_total_bytes(size.0);
+    }
+    limits
 }
 
 /// The limits that the configuration gives, the others at their defaults.

@@ -56,10 +56,8 @@ async fn show(
     arguments: &ToolsArguments,
     asked: impl Future<Output = Vec<codehatch::ProviderReport>>,
 ) -> anyhow::Result<(String, Vec<Complaint>)> {
-    let failed = asked
-        .await
-        .into_iter()
-        .filter_map(|provider| provider.error);
+    let asked = asked.await;
+    let failed = asked.iter().filter_map(servers::complaint);
     let mut complaints: Vec<Complaint> = failed
         .map(|text| Complaint {
             text,
@@ -70,7 +68,7 @@ async fn show(
         let (tool, reason) = (&diagnostic.problem.tool, &diagnostic.problem.reason);
         let namespace = namespace.as_deref().unwrap_or("tools");
         complaints.push(Complaint {
-            text: format!("{namespace}: tool `{tool}`: {reason}"),
+            text: format!("{namespace}: `{tool}`: {reason}"),
             is_failure: false,
         });
     }

@@ -4,7 +4,7 @@ use std::{env, fs, path::Path};
 
 use anyhow::{Context, anyhow};
 
-/// Resolves `env:NAME` and `file:PATH`; `text:…` and any other text stands for itself.
+/// Resolves `env:NAME` and `file:PATH`, and the variables in any other text. What follows `text:` stands for itself.
 ///
 /// Relative paths start at `directory`. Values never appear in errors.
 pub(crate) fn resolve(text: &str, directory: &Path) -> anyhow::Result<String> {
@@ -18,11 +18,14 @@ pub(crate) fn resolve(text: &str, directory: &Path) -> anyhow::Result<String> {
             .with_context(|| format!("cannot read the secret from `{path}`"))?;
         return Ok(secret.trim_end_matches(['\n', '\r']).to_owned());
     }
-    Ok(text.strip_prefix("text:").unwrap_or(text).to_owned())
+    match text.strip_prefix("text:") {
+        Some(text) => Ok(text.to_owned()),
+        None => expand(text, directory),
+    }
 }
 
 /// Replaces `${NAME}`, `${env:NAME}`, `${NAME:-default}` and the names of places, as other MCP clients do in their
-/// files. `folder` is the project that the file is for.
+/// files. A value that is put in is not looked at again. `folder` is the project that the file is for.
 pub(crate) fn expand(text: &str, folder: &Path) -> anyhow::Result<String> {
     let mut expanded = String::new();
     let mut rest = text;
@@ -91,6 +94,8 @@ mod tests {
         assert_eq!(resolve("env:CARGO_PKG_NAME"), "codehatch-cli");
         assert_eq!(resolve("plain"), "plain");
         assert_eq!(resolve("text:file:dev.db"), "file:dev.db");
+        assert_eq!(resolve("Bearer ${CARGO_PKG_NAME}"), "Bearer codehatch-cli");
+        assert_eq!(resolve("text:${CARGO_PKG_NAME}"), "${CARGO_PKG_NAME}");
     }
 
     #[test]

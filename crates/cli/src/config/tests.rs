@@ -1,4 +1,4 @@
-use codehatch::{TurnLimits, mcp::McpTransport};
+use codehatch::{TurnLimits, artifacts::ArtifactLimits, mcp::McpTransport};
 
 use super::*;
 use crate::setup;
@@ -10,47 +10,69 @@ fn error(text: &str) -> String {
     crate::exit::text_of(&error)
 }
 
-#[test]
-fn the_documentation_has_every_key_and_is_read() {
-    let file = File::parse(Path::new("x"), EXAMPLE).expect("the example is right");
-    assert_eq!(file.limits.memory, Some(Size(256 * 1024 * 1024)));
-    assert_eq!(file.mcp.keys().collect::<Vec<_>>(), ["git", "tracker"]);
-    let mut count = 0;
-    for table in ["runtime", "limits", "artifacts", "mcp.x"] {
-        let error = error(&format!("[{table}]\nno_such_key = 1\n"));
-        let allowed = error.lines().next().expect("a line");
-        for key in allowed.split('`').skip(3).step_by(2) {
-            let line = format!("\n{key} = ");
-            assert!(
-                EXAMPLE.contains(&line),
-                "`{key}` of [{table}] is not documented"
-            );
-            count += 1;
-        }
-    }
-    assert_eq!(count, 29);
+/// The example with everything set that is behind a `#`, but not the sentences, which begin with a space.
+fn whole_example() -> String {
+    let settings = EXAMPLE.lines().map(|line| match line.strip_prefix('#') {
+        Some(setting) if !setting.starts_with(' ') => setting,
+        _ => line,
+    });
+    settings.collect::<Vec<_>>().join("\n")
 }
 
-/// Lines such as `memory = "256MiB"   # of the sandbox; default 512MiB`.
 #[test]
-fn the_defaults_in_the_documentation_are_those_of_the_library() {
-    let mut table = vec!["[limits]".to_owned()];
-    let limits = EXAMPLE.split("[limits]").nth(1).expect("a table");
-    let limits = limits.split("\n[").next().expect("its lines");
-    let lines: Vec<&str> = limits.lines().filter(|line| line.contains(" = ")).collect();
-    for line in &lines {
-        let key = line.split(" = ").next().expect("a key");
-        let default = line.rsplit("; default ").next().expect("a default");
-        match default {
-            "none" | "all" => {}
-            number if number.parse::<u64>().is_ok() => table.push(format!("{key} = {number}")),
-            text => table.push(format!("{key} = \"{text}\"")),
+fn the_example_as_it_is_changes_nothing() {
+    let config = Config::of_text("codehatch.toml".into(), EXAMPLE).expect("right");
+    assert_eq!(setup::limits(&config.limits), TurnLimits::default());
+    assert_eq!(setup::local(&config), setup::local(&Config::default()));
+    let limits = ArtifactLimits::default();
+    assert_eq!(setup::artifact_limits(&config.artifacts, limits), limits);
+    assert_eq!((config.artifacts.dir, config.mcp.len()), (None, 0));
+}
+
+#[test]
+fn the_example_shows_every_key_and_sets_it_to_something_that_is_allowed() {
+    let whole = whole_example();
+    let file = File::parse(Path::new("x"), &whole).expect("the example is right");
+    assert_eq!(file.mcp.keys().collect::<Vec<_>>(), ["git", "tracker"]);
+    let keys = |table: &str| -> Vec<String> {
+        let error = error(&format!("[{table}]\nno_such_key = 1\n"));
+        let allowed = error.lines().next().expect("a line");
+        let keys = allowed.split('`').skip(3).step_by(2);
+        keys.map(str::to_owned).collect()
+    };
+    let mut shown: Vec<&str> = Vec::new();
+    for line in whole.lines() {
+        if let Some((key, _)) = line.split_once(" = ")
+            && !line.starts_with('#')
+        {
+            shown.push(key);
         }
     }
-    assert_eq!(lines.len(), 14);
-    let table = table.join("\n");
-    let file = File::parse(Path::new("x"), &table).expect("defaults are values");
-    assert_eq!(setup::limits(&file.limits), TurnLimits::default());
+    let all = ["runtime", "limits", "artifacts", "mcp.x"]
+        .map(keys)
+        .concat();
+    shown.sort_unstable();
+    let mut all: Vec<&str> = all.iter().map(String::as_str).collect();
+    all.sort_unstable();
+    assert_eq!(shown, all);
+}
+
+/// Those that are not set in the example, but said in its sentences.
+#[test]
+fn the_defaults_that_the_example_only_mentions_are_those_of_the_library() {
+    let file = File::parse(Path::new("x"), &whole_example()).expect("right");
+    let server = McpServer::new("x", McpTransport::http("http://localhost/"));
+    let tracker = file.mcp["tracker"].get_ref();
+    assert_eq!(tracker.connect_timeout, Some(Time(server.connect_timeout)));
+    assert_eq!(tracker.list_timeout, Some(Time(server.list_timeout)));
+    let total = file.artifacts.max_total.map(|size| size.0);
+    assert_eq!(total, Some(ArtifactLimits::default().total_bytes));
+    assert_eq!(ArtifactLimits::in_memory().total_bytes, 256 << 20);
+    let limits = TurnLimits::default();
+    assert_eq!(
+        (limits.cpu_time, limits.call_time, limits.sandbox.cpu_milli),
+        (None, None, None)
+    );
 }
 
 #[test]

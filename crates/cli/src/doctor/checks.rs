@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use codehatch::{BlockOutcome, Ending, ResultValue};
+use codehatch::{BlockOutcome, Diagnostic, Ending, ResultValue};
 use serde::{Deserialize, Serialize};
 
 /// Runs in the sandbox and tells what it meets there.
@@ -161,4 +161,28 @@ pub(super) fn packages(probe: &Probe) -> Check {
          `chmod -R a+rX` it on the host"
     );
     Check::new(name, false, detail)
+}
+
+/// What a server offers, and what is wrong with single tools of it.
+pub(super) fn server(
+    name: &str,
+    tools: usize,
+    problems: &[(Option<String>, Diagnostic)],
+) -> String {
+    const MOST: usize = 3;
+    let mut detail = match tools {
+        1 => format!("{name}: 1 tool"),
+        tools => format!("{name}: {tools} tools"),
+    };
+    let of_server = problems
+        .iter()
+        .filter(|(of, _)| of.as_deref() == Some(name));
+    let texts: Vec<String> = of_server
+        .map(|(_, Diagnostic { problem, .. })| format!("\n`{}`: {}", problem.tool, problem.reason))
+        .collect();
+    let more = texts.len().saturating_sub(MOST);
+    detail.extend(texts.into_iter().take(MOST));
+    let rest = (more > 0).then(|| format!("\n… and {more} more, see `codehatch tools`"));
+    detail.extend(rest);
+    detail
 }

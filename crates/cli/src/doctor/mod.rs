@@ -111,15 +111,16 @@ async fn examine(
                 Err(detail) => checks.push(Check::new("sandbox", false, detail)),
             }
             turn.close().await;
+            let problems = engine.problems().await;
             for server in servers {
                 // The artifact tools are no server.
-                if let Some(name) = server.namespace {
-                    checks.push(match server.error {
+                if let Some(name) = &server.namespace {
+                    checks.push(match servers::complaint(&server) {
                         None => {
-                            let detail = format!("{name}: {} tools", server.tools);
+                            let detail = checks::server(name, server.tools, &problems);
                             Check::new("mcp server", true, detail)
                         }
-                        Some(error) => Check::new("mcp server", false, error),
+                        Some(complaint) => Check::new("mcp server", false, complaint),
                     });
                 }
             }

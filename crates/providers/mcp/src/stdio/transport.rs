@@ -156,6 +156,8 @@ impl Transport<RoleClient> for StdioTransport {
             if let Some(message) = self.ready.pop_front() {
                 return Some(message);
             }
+            // Lines that wait in the buffer come at once: a flood of them would keep all timers and signals waiting.
+            tokio::task::coop::consume_budget().await;
             match self.line().await {
                 None => self.ready.extend(self.codec.give_up_discovery()),
                 Some(Ok(Line::Whole(line))) => self.take(&line),
