@@ -191,10 +191,17 @@ impl Plan {
     }
 
     fn devices(&mut self) {
-        for name in ["null", "zero", "full", "random", "urandom"] {
+        for (name, source) in [
+            ("null", "/dev/null"),
+            // Reads as zeros as well. Mapped, the real one would be memory that no limit counts.
+            ("zero", "/dev/full"),
+            ("full", "/dev/full"),
+            ("random", "/dev/random"),
+            ("urandom", "/dev/urandom"),
+        ] {
             let path = format!("dev/{name}");
             self.file(&path, b"");
-            self.attach(&Path::new("/dev").join(name), &path, AttachFlags::Device);
+            self.attach(Path::new(source), &path, AttachFlags::Device);
         }
         self.link("/proc/self/fd", "dev/fd");
         self.link("/proc/self/fd/0", "dev/stdin");

@@ -47,6 +47,8 @@ pub struct Denied {
 pub enum Test {
     /// Denied if any of these bits is set.
     AnyBit(u32),
+    /// Denied if all of these bits are set.
+    AllBits(u32),
     /// Denied if it is one of these.
     OneOf(&'static [u32]),
     /// Denied unless it is this.
@@ -91,6 +93,7 @@ const INSPECT: &str = "reads or changes another process";
 const KEYS: &str = "keyrings are not fully namespaced";
 const SYSV: &str = "memory and objects that outlive their process and escape its limits";
 const ASYNC_IO: &str = "a second system call interface, beside this filter";
+const HOST_BUDGET: &str = "takes from a budget that all of the host shares (fs.aio-max-nr)";
 const NUMA: &str = "memory placement: attack surface without use here";
 const NOTIFY: &str = "tells of other sessions by way of shared files, and takes the user's watches";
 const HANDLES: &str = "opens files outside the root by handle (CVE-2014-3519 and kin)";
@@ -167,6 +170,8 @@ pub const DENIED: &[Denied] = &[
     hide("io_uring_setup", ASYNC_IO),
     hide("io_uring_enter", ASYNC_IO),
     hide("io_uring_register", ASYNC_IO),
+    hide("io_setup", HOST_BUDGET),
+    hide("io_submit", HOST_BUDGET),
     hide("userfaultfd", "widens races in the kernel"),
     hide(
         "memfd_create",
@@ -215,6 +220,8 @@ pub const DENIED: &[Denied] = &[
 const CLONE_NEW: u32 = 0x7E02_0080;
 const AF_UNIX: u32 = 1;
 const MSG_OOB: u32 = 1;
+/// `MAP_SHARED` (or `MAP_SHARED_VALIDATE`, which has its bit) with `MAP_ANONYMOUS`.
+const SHARED_ANONYMOUS: u32 = 0x21;
 const OOB: &str = "a history of holes on Unix sockets (CVE-2025-38236)";
 
 const fn out_of_band(call: &'static str, argument: u8) -> DeniedArgument {
@@ -271,6 +278,13 @@ pub const DENIED_ARGUMENTS: &[DeniedArgument] = &[
         test: Test::OneOf(&[4, 22, 35, 0x5961_6d61]),
         answer: Answer::Forbidden,
         reason: "no core dumps, no tracing, no second filter",
+    },
+    DeniedArgument {
+        call: "mmap",
+        argument: 3,
+        test: Test::AllBits(SHARED_ANONYMOUS),
+        answer: Answer::Forbidden,
+        reason: "memory that stays when all but one page is unmapped, so that no limit counts it",
     },
     out_of_band("sendto", 3),
     out_of_band("recvfrom", 3),

@@ -10,6 +10,7 @@ const JUMP: u16 = 0x05; // BPF_JMP | BPF_JA
 const JUMP_EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
 const JUMP_NOT_LESS: u16 = 0x35; // BPF_JMP | BPF_JGE | BPF_K
 const JUMP_ANY_BIT: u16 = 0x45; // BPF_JMP | BPF_JSET | BPF_K
+const AND: u16 = 0x54; // BPF_ALU | BPF_AND | BPF_K
 const RETURN: u16 = 0x06; // BPF_RET | BPF_K
 
 const KILL_PROCESS: u32 = 0x8000_0000;
@@ -189,6 +190,10 @@ fn emit_row(out: &mut Vec<Instruction>, row: &DeniedArgument) {
     ));
     match row.test {
         Test::AnyBit(bits) => out.push(Instruction::new(JUMP_ANY_BIT, 1, 0, bits)),
+        Test::AllBits(bits) => {
+            out.push(Instruction::new(AND, 0, 0, bits));
+            out.push(Instruction::new(JUMP_EQUAL, 1, 0, bits));
+        }
         Test::Not(value) => out.push(Instruction::new(JUMP_EQUAL, 0, 1, value)),
         Test::OneOf(values) => {
             for (at, &value) in values.iter().enumerate() {

@@ -16,6 +16,10 @@ fn run(program: &Program, arch: u32, number: u32, arguments: [u32; 6]) -> u32 {
                 value = load(instruction.value);
                 continue;
             }
+            AND => {
+                value &= instruction.value;
+                continue;
+            }
             JUMP => {
                 at += usize::try_from(instruction.value).expect("small");
                 continue;
@@ -93,6 +97,19 @@ fn arguments_decide_where_a_row_says_so() {
             denied(Answer::NotSupported)
         );
         assert_eq!(verdict(arch, "sendto", [0, 0, 0, 0x4000, 0, 0]), ALLOW);
+        for (flags, got) in [
+            (0x22, ALLOW), // MAP_PRIVATE | MAP_ANONYMOUS
+            (0x01, ALLOW), // MAP_SHARED, of a file
+            (0x21, denied(Answer::Forbidden)),
+            (0x8021, denied(Answer::Forbidden)), // with MAP_POPULATE
+            (0x23, denied(Answer::Forbidden)),   // MAP_SHARED_VALIDATE | MAP_ANONYMOUS
+        ] {
+            assert_eq!(
+                verdict(arch, "mmap", [0, 0, 0, flags, 0, 0]),
+                got,
+                "{flags:#x}"
+            );
+        }
     }
 }
 
