@@ -204,7 +204,6 @@ fn set_limits(request: &Request) -> Result<()> {
     const DATA: usize = 2;
     const CORE: usize = 4;
     const NPROC: usize = 6;
-    const NOFILE: usize = 7;
     const MEMLOCK: usize = 8;
     const AS: usize = 9;
     const SIGPENDING: usize = 11;
@@ -225,8 +224,17 @@ fn set_limits(request: &Request) -> Result<()> {
         sys::set_limit(CPU, u64::from(request.cpu_seconds))?;
     }
     // Init and the interpreter count as well.
-    sys::set_limit(NPROC, u64::from(request.processes).saturating_add(1))?;
-    sys::set_limit(NOFILE, u64::from(request.open_files))
+    sys::set_limit(NPROC, u64::from(request.processes).saturating_add(1))
+}
+
+/// The limit on open files: for the interpreter, not for init. It bounds descriptors under way in sockets as well,
+/// of all sessions of a user together, and init must be able to send some whatever other sessions do.
+pub(crate) fn limit_files(request: &Request) -> Result<()> {
+    const NOFILE: usize = 7;
+    if wanted!(request, Limits) {
+        sys::set_limit(NOFILE, u64::from(request.open_files))?;
+    }
+    Ok(())
 }
 
 /// Reading and executing everywhere, writing in the private places and to the harmless devices.

@@ -175,7 +175,7 @@ fn become_session(zygote: &Zygote<'_>, request: &Request, fds: Descriptors) -> i
                     sys::exit(EXIT_SETUP);
                 }
             }
-            if sys::unblock_signals().is_err() {
+            if isolate::limit_files(request).is_err() || sys::unblock_signals().is_err() {
                 sys::exit(EXIT_SETUP);
             }
             module::after_fork_child();
