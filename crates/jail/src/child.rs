@@ -50,7 +50,7 @@ pub(crate) struct Prepared {
     pub(crate) base: CString,
     /// Namespaces of the zygote.
     pub(crate) namespaces: Namespaces,
-    /// The root is made read-only when it is complete: always, but in builds that test what happens without.
+    /// The root and the views of the host are read-only: always, but in builds that test what happens without.
     pub(crate) read_only_root: bool,
     /// As root: the unused user and group that the zygote becomes.
     pub(crate) become_user: Option<(u32, u32)>,
@@ -356,12 +356,13 @@ fn build_root(prepared: &mut Prepared) -> Outcome<()> {
     .at(LaunchStep::NewRoot)?;
     rustix::process::chdir(prepared.base.as_c_str()).at(LaunchStep::NewRoot)?;
     for (at, op) in prepared.plan.ops.iter().enumerate() {
-        perform(op, &prepared.trees).at_detail(LaunchStep::FillRoot, at)?;
+        perform(op, &prepared.trees, prepared.read_only_root)
+            .at_detail(LaunchStep::FillRoot, at)?;
     }
     Ok(())
 }
 
-fn perform(op: &Op, trees: &[Option<OwnedFd>]) -> Result<()> {
+fn perform(op: &Op, trees: &[Option<OwnedFd>], read_only: bool) -> Result<()> {
     let safe = MountFlags::NOSUID | MountFlags::NODEV;
     match op {
         Op::Dir { path } => rustix::fs::mkdir(path.as_c_str(), Mode::from_raw_mode(0o755)),
@@ -379,7 +380,8 @@ fn perform(op: &Op, trees: &[Option<OwnedFd>]) -> Result<()> {
             sys::set_tree_attributes(
                 tree.as_fd(),
                 match flags {
-                    AttachFlags::ReadOnly => sys::RDONLY | sys::NOSUID | sys::NODEV,
+                    AttachFlags::ReadOnly if read_only => sys::RDONLY | sys::NOSUID | sys::NODEV,
+                    AttachFlags::ReadOnly => sys::NOSUID | sys::NODEV,
                     AttachFlags::Device => sys::NOSUID | sys::NOEXEC,
                 },
             )?;

@@ -5,7 +5,7 @@ use std::{io, path::PathBuf};
 use crate::{
     child,
     launch::ZygoteConfig,
-    root::{self, Plan},
+    root::{self, GuestFile, Plan},
     seccomp::{Arch, Program},
     sys::Namespaces,
 };
@@ -24,6 +24,8 @@ pub struct Weaken {
     pub calls: Vec<&'static str>,
     /// Files and directories of the host that are shown at their own paths.
     pub shown: Vec<PathBuf>,
+    /// Lines of the guest's own code, and what stands there instead.
+    pub guest: Vec<(&'static str, &'static str)>,
 }
 
 impl Weaken {
@@ -33,6 +35,19 @@ impl Weaken {
             .fold(0, |bits, &protection| bits | protection as u64)
     }
 
+    /// The guest's files with other lines in place of some.
+    fn change(&self, (path, contents): GuestFile) -> GuestFile {
+        let text = String::from_utf8_lossy(contents);
+        let changed = self
+            .guest
+            .iter()
+            .fold(text.into_owned(), |text, (line, instead)| {
+                text.replace(line, instead)
+            });
+        // Plans are made of what programs embed, so this stays for good, as those do.
+        (path, Box::leak(changed.into_bytes().into_boxed_slice()))
+    }
+
     pub(crate) fn lacks(&self, protection: Protection) -> bool {
         self.protections.contains(&protection)
     }
@@ -40,7 +55,12 @@ impl Weaken {
 
 pub(crate) fn planned(config: &ZygoteConfig) -> io::Result<Plan> {
     let filter = Program::without(Arch::NATIVE, &config.weaken.calls).to_bytes();
-    let mut plan = root::plan(&config.interpreter, &config.guest, &filter)?;
+    let guest: Vec<GuestFile> = config
+        .guest
+        .iter()
+        .map(|&file| config.weaken.change(file))
+        .collect();
+    let mut plan = root::plan(&config.interpreter, &guest, &filter)?;
     for path in &config.weaken.shown {
         plan.show(path);
     }

@@ -9,7 +9,9 @@ use crate::{
 
 /// New namespaces of a session: user, pid, mount, ipc, uts, cgroup.
 pub(crate) const NAMESPACES: u64 =
-    0x1000_0000 | 0x2000_0000 | 0x2_0000 | IPC | 0x0400_0000 | 0x0200_0000;
+    0x1000_0000 | PROCESSES | 0x2_0000 | IPC | 0x0400_0000 | 0x0200_0000;
+/// A namespace of processes.
+pub(crate) const PROCESSES: u64 = 0x2000_0000;
 /// An IPC namespace.
 pub(crate) const IPC: u64 = 0x0800_0000;
 /// A new network namespace, where [`crate::network`] has none ready.
@@ -127,7 +129,11 @@ fn limit_namespaces() -> Result<()> {
 fn mount_all(request: &Request) -> core::result::Result<(), Failure> {
     let none = c"";
     let tmpfs = c"tmpfs";
-    let safe = sys::MS_NOSUID | sys::MS_NODEV;
+    let safe = if wanted!(request, MountFlags) {
+        sys::MS_NOSUID | sys::MS_NODEV
+    } else {
+        0
+    };
     let mount = |target, flags, bytes, inodes, mode: &[u8]| {
         let mut text = [0; 96];
         let options = tmpfs_options(&mut text, bytes, inodes, mode).ok_or(sys::EINVAL)?;
@@ -166,6 +172,10 @@ fn mount_all(request: &Request) -> core::result::Result<(), Failure> {
         let flags = safe | sys::MS_RDONLY | sys::MS_NOEXEC;
         mount(c"/run", flags, 4096, 2, b"755").at(Step::Tools)?;
     }
+    if !wanted!(request, Processes) {
+        // The kernel shows processes of the session's own namespace only.
+        return Ok(());
+    }
     let only = if wanted!(request, ProcessesOnly) {
         c"subset=pid"
     } else {
@@ -188,9 +198,11 @@ fn tmpfs_options<'a>(text: &'a mut [u8], bytes: u64, inodes: u64, mode: &[u8]) -
 
 /// Standard streams at 0 to 2, the control socket just above the limit, the rest where it is.
 fn place_descriptors(request: &Request, fds: Descriptors) -> Result<()> {
-    let null = sys::open(c"/dev/null", sys::O_RDONLY, 0)?;
-    sys::dup3(null, 0, 0)?;
-    sys::close(null);
+    if wanted!(request, Streams) {
+        let null = sys::open(c"/dev/null", sys::O_RDONLY, 0)?;
+        sys::dup3(null, 0, 0)?;
+        sys::close(null);
+    }
     sys::dup3(fds.stdout, 1, 0)?;
     sys::dup3(fds.stderr, 2, 0)?;
     // No descriptor that model code opens can ever get this number.

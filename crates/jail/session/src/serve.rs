@@ -2,7 +2,7 @@
 
 use crate::{
     init,
-    isolate::{self, Descriptors, Failure, IPC, NAMESPACES, NETWORK, Writer},
+    isolate::{self, Descriptors, Failure, IPC, NAMESPACES, NETWORK, PROCESSES, Writer},
     message::{
         EXIT_SETUP, FORK_FDS, OP_FORK, OP_TOOLS, Reply, Request, STATUS_FAILED, STATUS_STARTED,
         Status, Step, wanted,
@@ -116,6 +116,9 @@ fn fork_session(
     }
     if !wanted!(request, Ipc) {
         namespaces &= !IPC;
+    }
+    if !wanted!(request, Processes) {
+        namespaces &= !PROCESSES;
     }
     module::before_fork();
     match sys::fork_into(namespaces, cgroup) {

@@ -34,6 +34,12 @@ pub enum Protection {
     Seccomp = 1 << 12,
     /// The user id that is not root's inside.
     UserId = 1 << 13,
-    /// A root directory that is read-only.
+    /// A root directory, and views of the host, that are read-only.
     ReadOnlyRoot = 1 << 14,
+    /// `nosuid` and `nodev` on what a session mounts.
+    MountFlags = 1 << 15,
+    /// A session's namespace of processes, and its own `/proc`.
+    Processes = 1 << 16,
+    /// A standard input of each session's own.
+    Streams = 1 << 17,
 }
