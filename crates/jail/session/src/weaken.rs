@@ -42,4 +42,6 @@ pub enum Protection {
     Processes = 1 << 16,
     /// A standard input of each session's own.
     Streams = 1 << 17,
+    /// Resolving paths of the workspace below it only, on the host.
+    Beneath = 1 << 18,
 }

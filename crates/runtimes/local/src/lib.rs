@@ -16,6 +16,11 @@ mod runtime;
 mod session;
 mod start;
 mod sys;
+#[cfg(feature = "weaken")]
+mod weaken;
+#[cfg(not(feature = "weaken"))]
+#[path = "whole.rs"]
+mod weaken;
 mod workspace;
 mod zygote;
 

@@ -162,7 +162,7 @@ pub(crate) async fn start(
         greeting: Vec::new(),
         stdout: receiver(stdout.into()).map_err(descriptors)?,
         stderr: receiver(stderr.into()).map_err(descriptors)?,
-        workspace: LocalWorkspace::new(workspace, zygote.user()),
+        workspace: LocalWorkspace::new(workspace, zygote.user(), zygote.resolution()),
         handle,
     })
 }

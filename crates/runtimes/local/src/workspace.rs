@@ -40,14 +40,16 @@ struct Shared {
     directory: OwnedFd,
     /// Who owns the files on the host, if that is not the host's own user.
     owner: Option<u32>,
+    resolution: Resolution,
     baseline: Mutex<Baseline>,
 }
 
 impl LocalWorkspace {
-    pub(crate) fn new(directory: OwnedFd, owner: Option<u32>) -> Self {
+    pub(crate) fn new(directory: OwnedFd, owner: Option<u32>, resolution: Resolution) -> Self {
         let shared = Shared {
             directory,
             owner,
+            resolution,
             baseline: Mutex::default(),
         };
         Self {
@@ -95,16 +97,33 @@ fn io_error(path: &str) -> impl FnOnce(Errno) -> WorkspaceError + use<'_> {
     }
 }
 
-/// Below the directory, and through no link.
-const STRICT: ResolveFlags = ResolveFlags::BENEATH
-    .union(ResolveFlags::NO_SYMLINKS)
-    .union(ResolveFlags::NO_MAGICLINKS)
-    .union(ResolveFlags::NO_XDEV);
+/// How paths are resolved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resolution {
+    /// Below the directory, and through no link.
+    strict: ResolveFlags,
+    /// Below the directory, through links that stay there.
+    below: ResolveFlags,
+}
 
-/// Below the directory, through links that stay there.
-const BELOW: ResolveFlags = ResolveFlags::BENEATH
-    .union(ResolveFlags::NO_MAGICLINKS)
-    .union(ResolveFlags::NO_XDEV);
+impl Resolution {
+    pub(crate) const BENEATH: Self = {
+        let below = ResolveFlags::BENEATH
+            .union(ResolveFlags::NO_MAGICLINKS)
+            .union(ResolveFlags::NO_XDEV);
+        Self {
+            strict: below.union(ResolveFlags::NO_SYMLINKS),
+            below,
+        }
+    };
+
+    /// As any program resolves them, to test that tests notice.
+    #[cfg(feature = "weaken")]
+    pub(crate) const ANYWHERE: Self = Self {
+        strict: ResolveFlags::empty(),
+        below: ResolveFlags::empty(),
+    };
+}
 
 impl Shared {
     fn put(&self, path: &str, contents: &[u8]) -> Result<(), WorkspaceError> {
@@ -126,7 +145,8 @@ impl Shared {
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o644);
-        let file = openat2(&self.directory, path, flags, mode, STRICT).map_err(io_error(path))?;
+        let file = openat2(&self.directory, path, flags, mode, self.resolution.strict)
+            .map_err(io_error(path))?;
         let mut file = File::from(file);
         let written = file.write_all(contents).and_then(|()| Ok(fstat(&file)?));
         match written {
@@ -182,7 +202,13 @@ impl Shared {
 
     fn open_directory(&self, path: &str) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        openat2(&self.directory, path, flags, Mode::empty(), STRICT)
+        openat2(
+            &self.directory,
+            path,
+            flags,
+            Mode::empty(),
+            self.resolution.strict,
+        )
     }
 
     fn collect(&self, limits: CollectLimits) -> Collected {
@@ -241,13 +267,12 @@ impl Walk<'_> {
             if self.seen > self.limits.entries {
                 return self.skip(path, "the workspace has more files than are looked at");
             }
-            let Some(path) = join(path, name) else {
-                let shown = OsStr::from_bytes(name)
-                    .to_string_lossy()
-                    .escape_debug()
-                    .to_string();
-                self.skip(&shown, "its name is not plain UTF-8 text");
-                continue;
+            let path = match join(path, name) {
+                Ok(path) => path,
+                Err((shown, reason)) => {
+                    self.skip(&shown, reason);
+                    continue;
+                }
             };
             match entry.file_type() {
                 FileType::Directory if depth >= MAX_DEPTH => self.skip(&path, "it is too deep"),
@@ -261,7 +286,8 @@ impl Walk<'_> {
     fn file(&mut self, path: String) {
         // A pipe that has taken the file's place must not block, nor a terminal take over.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let open = || openat2(&self.shared.directory, &path, flags, Mode::empty(), BELOW);
+        let below = self.shared.resolution.below;
+        let open = || openat2(&self.shared.directory, &path, flags, Mode::empty(), below);
         let file = match with_permission(self.shared, &path, 0o400, open) {
             Ok((file, _)) => File::from(file),
             Err(Errno::XDEV) => {
@@ -335,19 +361,28 @@ fn with_permission(
         other => return other.map(|opened| (opened, None)),
     }
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let locked = openat2(&shared.directory, path, flags, Mode::empty(), STRICT)?;
+    let strict = shared.resolution.strict;
+    let locked = openat2(&shared.directory, path, flags, Mode::empty(), strict)?;
     let unlocked = Unlocked::new(locked, Mode::from_raw_mode(wanted))?;
     Ok((open()?, Some(unlocked)))
 }
 
-fn join(directory: &str, name: &[u8]) -> Option<String> {
-    let name = std::str::from_utf8(name).ok()?;
+/// The path of an entry, or why it cannot be one and how to show it.
+fn join(directory: &str, name: &[u8]) -> Result<String, (String, &'static str)> {
+    let text = OsStr::from_bytes(name).to_string_lossy();
     let path = if directory.is_empty() {
-        name.to_owned()
+        text.clone().into_owned()
     } else {
-        format!("{directory}/{name}")
+        format!("{directory}/{text}")
     };
-    check_path(&path).is_ok().then_some(path)
+    if std::str::from_utf8(name).is_err() {
+        return Err((path.escape_debug().to_string(), "its name is no UTF-8 text"));
+    }
+    match check_path(&path) {
+        Ok(()) => Ok(path),
+        Err(WorkspaceError::Path { path, fault }) => Err((path, fault)),
+        Err(_) => Err((text.escape_debug().to_string(), "its name cannot be kept")),
+    }
 }
 
 fn stamp(stat: &Stat) -> Stamp {

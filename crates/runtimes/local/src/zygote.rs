@@ -17,7 +17,7 @@ use tokio::{
     sync::Mutex,
 };
 
-use crate::sys;
+use crate::{sys, weaken, workspace::Resolution};
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +39,8 @@ pub(crate) struct ZygoteHandle {
     zygote: Zygote,
     /// Readable when an answer is there.
     control: AsyncFd<OwnedFd>,
+    /// How paths of its sessions' workspaces are resolved.
+    resolution: Resolution,
     state: Mutex<State>,
 }
 
@@ -54,12 +56,14 @@ impl ZygoteHandle {
     /// Starts a zygote.
     pub(crate) async fn launch(config: ZygoteConfig) -> Result<Self, LaunchError> {
         let prepare = |source| LaunchError::Prepare { source };
+        let resolution = weaken::resolution(&config);
         let launched = tokio::task::spawn_blocking(move || Zygote::launch(config)).await;
         let zygote = launched.map_err(|error| prepare(io::Error::other(error)))??;
         let control = zygote.as_fd().try_clone_to_owned().and_then(sys::readable);
         Ok(Self {
             control: control.map_err(prepare)?,
             zygote,
+            resolution,
             state: Mutex::default(),
         })
     }
@@ -67,6 +71,11 @@ impl ZygoteHandle {
     /// Who its sessions are on the host, if not the host's own user.
     pub(crate) fn user(&self) -> Option<u32> {
         self.zygote.user()
+    }
+
+    /// How the host resolves paths of its sessions' workspaces.
+    pub(crate) fn resolution(&self) -> Resolution {
+        self.resolution
     }
 
     /// Its process id on the host.
