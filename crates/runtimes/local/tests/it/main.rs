@@ -26,4 +26,6 @@ mod network;
 #[cfg(test)]
 mod resources;
 #[cfg(test)]
+mod table;
+#[cfg(test)]
 mod zygote;
