@@ -194,7 +194,8 @@ threat! { t22_the_kernel_itself {
         "init_module EPERM",
         "delete_module EPERM",
         "kexec_load EPERM",
-        "modify_ldt EPERM",
+        // Of x86 only.
+        "modify_ldt EPERM|modify_ldt ENOSYS",
     ],
     calls: [
         "personality",

@@ -209,10 +209,10 @@ fn t36_descriptors_under_way_in_one_session_do_not_stop_another_from_starting() 
             import array
             pairs = [socket.socketpair() for _ in range(20)]
             rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0] * 100))]
-            ends = {outcome(one.sendmsg, [b'x'], rights) for one, _ in pairs}
-            print(sorted(ends))
+            # Others may have used some up already.
+            print([outcome(one.sendmsg, [b'x'], rights) for one, _ in pairs][-1])
             ";
-        assert_eq!(session.attack(flood).await, ["['ETOOMANYREFS', 'done']"]);
+        assert_eq!(session.attack(flood).await, ["ETOOMANYREFS"]);
         let mut another = session.another();
         assert_eq!(another.attack("print('started')").await, ["started"]);
         // And gets its own descriptors back from its first process.

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, LazyLock},
     time::Duration,
 };
@@ -45,13 +45,10 @@ pub(crate) struct Setup {
 
 /// The interpreter of the system, which every user can read, where there is one.
 fn local() -> LocalConfig {
-    let system = Path::new("/usr/bin/python3");
-    let config = LocalConfig::default().with_pool(0);
-    if system.exists() {
-        config.with_python(system)
-    } else {
-        config
-    }
+    let system = PathBuf::from("/usr/bin/python3");
+    let mut config = LocalConfig::default().with_pool(0);
+    config.python = system.exists().then_some(system);
+    config
 }
 
 /// What does not end by itself fails its test long before the runner loses patience.
@@ -302,7 +299,7 @@ pub(crate) fn python(code: &str) -> String {
 }
 
 /// The environment with packages that `scripts/test-env` makes.
-pub(crate) fn packages() -> std::path::PathBuf {
+pub(crate) fn packages() -> PathBuf {
     let named = std::env::var_os("CODEHATCH_TEST_ENV");
     let root = named
         .or_else(|| option_env!("CODEHATCH_TEST_ENV").map(Into::into))
