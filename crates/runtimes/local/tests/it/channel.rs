@@ -167,7 +167,7 @@ fn t45_descriptors_that_are_sent_along_never_arrive() {
                         time.sleep(0.001)
                 to_host.detach()
                 ";
-            // However that ends for the block: the kernel may keep what it has sent from being read.
+            // However that ends for the block: a read ends at each message with descriptors, so its own end may be late.
             let outcome = session.outcome(program).await;
             let now = open();
             assert!(now <= before + 4, "{before} descriptors, then {now}");
