@@ -82,7 +82,7 @@ def main() -> None:
     stubs.install(channel)
     streams = Streams(restore_streams)
     tools_import.install(tools)
-    tools_import.publish(tools)
+    tools_import.publish(tools_import.find(tools))
     channel.send(session.ready_frame())
     session.Session(channel, streams).run()
     os._exit(0)

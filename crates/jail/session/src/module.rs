@@ -6,7 +6,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-use crate::serve::{self, Served};
+use crate::serve::{self, Begun, Memory, Served};
 
 /// `METH_VARARGS` of methodobject.h.
 const METH_VARARGS: c_int = 1;
@@ -75,8 +75,9 @@ static METHODS: Table<[MethodDef; 2]> = Table(core::cell::UnsafeCell::new([
         name: c"serve".as_ptr(),
         method: Some(serve_method),
         flags: METH_VARARGS,
-        doc: c"serve(socket, filter) -> tuple[int, int] | None: fork sessions until the host is gone (None); \
-             in each session, return its control descriptor and its number."
+        doc: c"serve(socket, filter) -> tuple[int, int, int] | None: fork sessions until the host is gone (None). \
+             In each session, return its control descriptor, its number and the slot of its tools tree. \
+             When the host has filled a slot, return -1, 0 and the slot."
             .as_ptr(),
     },
     MethodDef {
@@ -103,6 +104,8 @@ static MODULE: Table<ModuleDef> = Table(core::cell::UnsafeCell::new(ModuleDef {
     free: core::ptr::null_mut(),
 }));
 
+static MEMORY: Table<Memory> = Table(core::cell::UnsafeCell::new(Memory::new()));
+
 /// Called by CPython's import machinery.
 #[unsafe(no_mangle)]
 pub extern "C" fn PyInit__codehatch_session() -> *mut c_void {
@@ -128,13 +131,17 @@ unsafe extern "C" fn serve_method(_module: *mut PyObject, args: *mut PyObject) -
     // SAFETY: CPython vouches for the buffer and its length, which is not negative.
     let program =
         unsafe { core::slice::from_raw_parts(bytes.cast::<u8>(), length.cast_unsigned()) };
-    match serve::serve(socket, program) {
+    // SAFETY: the global lock is held, and no fork hook, which is all that runs meanwhile, calls this.
+    let memory = unsafe { &mut *MEMORY.0.get() };
+    match serve::serve(memory, socket, program) {
         // SAFETY: the global lock is held; an empty format makes None.
         Ok(Served::HostGone) => unsafe { Py_BuildValue(c"".as_ptr()) },
-        // SAFETY: the global lock is held; the format takes an int and an unsigned int.
-        Ok(Served::Session(control, number)) => unsafe {
-            Py_BuildValue(c"(iI)".as_ptr(), control, number)
-        },
+        Ok(Served::Tools(slot)) => answer(-1, 0, slot),
+        Ok(Served::Session(Begun {
+            control,
+            number,
+            slot,
+        })) => answer(control, number, slot),
         Err(errno) => {
             // SAFETY: points to libc's errno of this thread.
             let location = unsafe { __errno_location() };
@@ -146,6 +153,11 @@ unsafe extern "C" fn serve_method(_module: *mut PyObject, args: *mut PyObject) -
             unsafe { PyErr_SetFromErrno(kind) }
         }
     }
+}
+
+fn answer(control: c_int, number: u32, slot: u32) -> *mut PyObject {
+    // SAFETY: the global lock is held; the format takes an int and two unsigned ints.
+    unsafe { Py_BuildValue(c"(iII)".as_ptr(), control, number, slot) }
 }
 
 /// Which side of [`fork`] this is.

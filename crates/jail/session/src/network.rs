@@ -23,7 +23,7 @@ pub(crate) struct Networks {
 }
 
 impl Networks {
-    pub(crate) fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             known: [Network {
                 namespace: -1,

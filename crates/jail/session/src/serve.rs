@@ -17,17 +17,42 @@ use crate::{
 pub(crate) enum Served {
     /// The host is gone.
     HostGone,
-    /// This is the interpreter of a new session; its control socket and its number.
-    Session(i32, u32),
+    /// A tools tree was unpacked into this slot; [`serve`] is to be called again.
+    Tools(u32),
+    /// This is the interpreter of a new session.
+    Session(Begun),
+}
+
+/// What the interpreter of a new session is told.
+pub(crate) struct Begun {
+    /// Its control socket.
+    pub(crate) control: i32,
+    /// Its number, which no other session of this zygote has.
+    pub(crate) number: u32,
+    /// The slot of its tools tree.
+    pub(crate) slot: u32,
+}
+
+/// What a zygote remembers from one call of [`serve`] to the next.
+pub(crate) struct Memory {
+    networks: Networks,
+    sessions: u32,
+}
+
+impl Memory {
+    pub(crate) const fn new() -> Self {
+        Self {
+            networks: Networks::new(),
+            sessions: 0,
+        }
+    }
 }
 
 /// Serves `socket` until the host closes it. Returns once more in every session.
-pub(crate) fn serve(socket: i32, program: &[u8]) -> sys::Result<Served> {
+pub(crate) fn serve(memory: &mut Memory, socket: i32, program: &[u8]) -> sys::Result<Served> {
     let abi = sys::landlock_abi()?;
     // Ended sessions are reaped by the kernel; the host watches them through pidfds.
     sys::set_signal_ignored(sys::SIGCHLD, true)?;
-    let mut networks = Networks::new();
-    let mut number = 0u32;
     loop {
         let mut request = Request::default();
         let bytes = sys::bytes_of_mut(&mut request);
@@ -40,14 +65,14 @@ pub(crate) fn serve(socket: i32, program: &[u8]) -> sys::Result<Served> {
             answer(socket, &Err(Failure(Step::Clone, sys::EINVAL)));
             None
         } else if request.op == OP_FORK {
-            number = number.wrapping_add(1);
+            memory.sessions = memory.sessions.wrapping_add(1);
             let zygote = Zygote {
                 socket,
                 abi,
                 program,
-                number,
+                number: memory.sessions,
             };
-            fork_session(&zygote, &mut networks, &request, &fds)
+            fork_session(&zygote, &mut memory.networks, &request, &fds)
         } else if request.op == OP_TOOLS {
             let result = tools::unpack(request.slot, fds[0]).map(|()| (0, -1));
             answer(socket, &result.map_err(|errno| Failure(Step::Tools, errno)));
@@ -57,10 +82,17 @@ pub(crate) fn serve(socket: i32, program: &[u8]) -> sys::Result<Served> {
             None
         };
         if let Some(control) = session {
-            return Ok(Served::Session(control, number));
+            return Ok(Served::Session(Begun {
+                control,
+                number: memory.sessions,
+                slot: request.slot,
+            }));
         }
         for fd in fds.into_iter().filter(|&fd| fd >= 0) {
             sys::close(fd);
+        }
+        if request.op == OP_TOOLS {
+            return Ok(Served::Tools(request.slot));
         }
     }
 }

@@ -18,6 +18,7 @@ pub(crate) const GUEST_FILES: &[GuestFile] = guest_files![
     "codehatch_guest/channel.py",
     "codehatch_guest/errors.py",
     "codehatch_guest/private.py",
+    "codehatch_guest/rehearsal.py",
     "codehatch_guest/results.py",
     "codehatch_guest/session.py",
     "codehatch_guest/streams.py",

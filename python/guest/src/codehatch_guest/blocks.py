@@ -13,6 +13,7 @@ import __future__
 import _ast
 import _signal  # ty: ignore[import-not-found] # the wrapper around it costs every block
 import _thread
+import mmap
 import os
 import sys
 import time
@@ -30,6 +31,7 @@ _get_ident = _thread.get_ident
 _get_profile = sys.getprofile
 _get_trace = sys.gettrace
 _kill = os.kill
+_memory_map = mmap.mmap
 _monotonic = time.monotonic
 _own_pid = os.getpid
 _set_depth = sys.setrecursionlimit
@@ -40,6 +42,7 @@ _set_trace = sys.settrace
 _sleep = time.sleep
 _thread_count = _thread._count
 
+_ANONYMOUS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 _ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
 _TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
@@ -69,6 +72,11 @@ _MAX_STRIKES = 100
 # How often it is looked for threads, and how many seconds later again.
 _LOOKS = 4
 _BETWEEN_LOOKS = 0.0005
+
+
+def _map(length: int) -> mmap.mmap:
+    """Address space. Not of the heap, which would be filled with zeros, and so be memory."""
+    return _memory_map(-1, length, flags=_ANONYMOUS)
 
 
 class Outcome:
@@ -101,7 +109,7 @@ class Blocks:
         self.loop: Any = None
         self.loop_descriptors: list[tuple[int, int]] = []
         self.awaiting: Any = None
-        self._reserves: list[bytes] = []
+        self._reserves: list[mmap.mmap] = []
         # A real module, so that classes pickle and type hints resolve. Its builtins are the shared ones,
         # not the guest's copy: what a block rebinds there is meant for it.
         self.module = types.ModuleType("__main__")
@@ -161,7 +169,7 @@ class Blocks:
             failure = error
         if failure is not None:
             if isinstance(failure, MemoryError) and self._reserves:
-                self._reserves.pop()
+                self._reserves.pop().close()
             outcome.exit_code = 1
             outcome.interrupted = isinstance(failure, BlockInterrupted)
             try:
@@ -175,10 +183,9 @@ class Blocks:
         try:
             while len(self._reserves) < _RESERVES:
                 # Only where as much is left for the block.
-                room = bytes(2 * _RESERVE)
-                del room
-                self._reserves.append(bytes(_RESERVE))
-        except MemoryError:
+                _map(2 * _RESERVE).close()
+                self._reserves.append(_map(_RESERVE))
+        except (MemoryError, OSError):
             pass
 
     def forget(self) -> None:

@@ -126,6 +126,14 @@ class Channel:
         # The main thread should look whether it has to stop.
         self.attention = False
 
+    def attach(self, fd: int, recover: Callable[[], int]) -> None:
+        """Go on over another descriptor, in a fork of its process, as if nothing had been said."""
+        self.read_fd = self._write_fd = fd
+        self._recover = recover
+        self._owner = _getpid()
+        self._ids = itertools.count(1)
+        self._closed = False
+
     # Interrupts. The host's frame says that the block is to stop; a signal only says that there is one.
 
     def on_signal(self, _number: int = 0, frame: Any = None) -> None:

@@ -50,7 +50,7 @@ _MAX_FAILURES = 5
 class Session:
     """One turn, from the guest's side.
 
-    ``after_block`` is called when ``done`` has been sent. ``has_children`` says whether child processes
+    ``after_block`` gives frames that follow ``done`` at once. ``has_children`` says whether child processes
     are at work, where that matters.
     """
 
@@ -58,7 +58,7 @@ class Session:
         self,
         channel: Channel,
         streams: Streams,
-        after_block: Callable[[Outcome], None] | None = None,
+        after_block: Callable[[Outcome], bytes] | None = None,
         has_children: Callable[[], bool] = lambda: False,
     ) -> None:
         self._channel = channel
@@ -71,10 +71,19 @@ class Session:
         self._blocks = Blocks(channel, streams.write_error)
         # What is left to do for the block that has run.
         self._steps: deque[Callable[[], None]] = deque()
+        # How the block's end is told; kept until it is, since it cannot be made twice.
+        self._last = b""
         # Integers of any size are values like others.
         lift_limit = getattr(sys, "set_int_max_str_digits", None)
         if lift_limit is not None:
             lift_limit(0)
+
+    def attach(self) -> None:
+        """Begin anew, in a fork of the process that made this."""
+        self._owner = _getpid()
+        self._count = 0
+        self._steps.clear()
+        self._blocks.forget()
 
     def run(self) -> None:
         """Serve the host until it says so or is gone."""
@@ -123,7 +132,6 @@ class Session:
                 lambda: self._stop_work(outcome),
                 lambda: self._send_images(outcome),
                 lambda: self._send_done(outcome, number if type(number) is int else None),
-                lambda: self._send_rest(outcome),
             )
         )
         try:
@@ -156,11 +164,12 @@ class Session:
             del outcome.images[0]
 
     def _send_done(self, outcome: Outcome, number: int | None) -> None:
-        self._channel.send(done_frame(outcome.exit_code, self._is_busy, outcome.result, number))
-
-    def _send_rest(self, outcome: Outcome) -> None:
-        if self._after_block is not None:
-            self._after_block(outcome)
+        if not self._last:
+            self._last = done_frame(outcome.exit_code, self._is_busy, outcome.result, number)
+            if self._after_block is not None:
+                self._last += self._after_block(outcome)
+        self._channel.send(self._last)
+        self._last = b""
 
 
 def ready_frame(

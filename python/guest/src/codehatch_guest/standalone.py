@@ -75,14 +75,14 @@ def serve(read_fd: int, write_fd: int, tools_dir: str, workdir: str) -> None:
     channel = Channel(read_fd, write_fd)
     stubs.install(channel)
     tools_import.install(tools_dir)
-    tools_import.publish(tools_dir)
+    tools_import.publish(tools_import.find(tools_dir))
     _put_last(workdir)
     is_old = _has_old_host(tools_dir)
     capture = Capture(copy=is_old)
 
-    def send_output(outcome: Outcome) -> None:
+    def output_of(outcome: Outcome) -> bytes:
         out, err = capture.take()
-        channel.send(session.output_frame(out, err, outcome.exit_code))
+        return session.output_frame(out, err, outcome.exit_code)
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not is_old:
@@ -91,7 +91,7 @@ def serve(read_fd: int, write_fd: int, tools_dir: str, workdir: str) -> None:
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     watcher = _thread.start_new_thread(_watch, (channel, time.sleep))
     capture.spared.add(watcher)
-    session.Session(channel, capture, send_output, has_children).run()
+    session.Session(channel, capture, output_of, has_children).run()
 
 
 def _watch(channel: Channel, sleep: Callable[[float], None]) -> None:

@@ -51,6 +51,11 @@ class Streams:
         os.register_at_fork(before=self.flush)
         sys.breakpointhook = _no_breakpoint  # ty: ignore[invalid-assignment] # made to be replaced
 
+    def attach(self, restore: Callable[[], None]) -> None:
+        """In a fork of its process: take the descriptors as they are now for the right ones."""
+        self._restore = restore
+        self._identity = [_identity(fd) for fd in (0, 1, 2)]
+
     def prepare(self, block: int, has_tasks: bool = False) -> None:
         """Before a block: streams that work, whatever the block before did to them."""
         self._bring_back()
@@ -58,7 +63,8 @@ class Streams:
         # A wrapper of the block's own around one of ours closes it as it goes.
         sys.stdout = sys.stderr = sys.stdin = None
         if not _works(self._stdin):
-            self._stdin = open(_NULL, encoding="utf-8")
+            # The descriptor reads from nowhere; it is another one's to close.
+            self._stdin = open(0, encoding="utf-8", closefd=False)
         sys.stdin = sys.__stdin__ = self._stdin
         for at, name in enumerate(("stdout", "stderr")):
             text = self._texts[at]

@@ -34,6 +34,10 @@ _AIO = ("aio", "aio_")
 # Packages that outlive model code which clears `sys.modules`: new ones would know no host.
 _KEPT = ("adk_code_mode_sandbox", "codehatch_guest")
 
+# Bytes of a tree's source that are read, and compiled, before it is used: the stubs of some hundred tools.
+_READ_AHEAD = 1 << 20
+_COMPILED_AHEAD = 1 << 17
+
 # A part of a file: the name that it defines, the line before its first, and its text.
 _Part = tuple[Optional[str], int, str]
 
@@ -53,26 +57,75 @@ def install(directory: str) -> None:
     tracebacks.hide(directory)
 
 
-def publish(directory: str) -> None:
-    """Put the package and its modules where imports look first.
+class Tree:
+    """What a process that is forked often knows of a tools tree before its children use it."""
 
-    Their contents are read when they are first used. An import that finds them there runs no code of the
-    import system, which a block may have broken by rebinding builtins.
-    """
+    def __init__(self) -> None:
+        self.modules: dict[str, ToolModule] = {}
+        # By file, and by file and line.
+        self.parts: dict[str, list[_Part]] = {}
+        self.codes: dict[tuple[str, int], types.CodeType] = {}
+
+
+# The tree of this process.
+_tree = Tree()
+
+
+def find(directory: str, seen_as: str | None = None) -> Tree:
+    """Find what is in the tree in ``directory``, which is or will be seen as ``seen_as``."""
+    seen_as = seen_as or directory
+    tree = Tree()
     try:
         names = [name[:-3] for name in os.listdir(directory) if name.endswith(".py")]
     except OSError:
-        return
+        return tree
     if "__init__" not in names:
-        return
-    package = _new_module("tools", _join(directory, "__init__.py"), False)
+        return tree
+    package = _new_module("tools", _join(seen_as, "__init__.py"), False)
+    tree.modules["tools"] = package
     if "_stub" not in names:
         # Not our own host's. There, modules of the package have the names of the functions in them.
-        return
+        return tree
     for name in names:
         if name != "__init__":
-            module = _new_module(f"tools.{name}", _join(directory, name + ".py"), False)
-            package.__dict__[name] = module
+            module = _new_module(f"tools.{name}", _join(seen_as, name + ".py"), False)
+            package.__dict__[name] = tree.modules[f"tools.{name}"] = module
+    return tree
+
+
+def read_ahead(directory: str, seen_as: str) -> Tree:
+    """Find what is in a tree, and compile what is worth its memory. Runs nothing of it."""
+    tree = find(directory, seen_as)
+    to_read, to_compile = _READ_AHEAD, _COMPILED_AHEAD
+    try:
+        # The small files first, and with them what all others import.
+        files = ["__init__.py"]
+        files += [f"{name[6:]}.py" for name in tree.modules if name != "tools"]
+        for size, name in sorted((os.stat(_join(directory, name)).st_size, name) for name in files):
+            to_read -= size
+            to_compile -= size
+            if to_read < 0:
+                break
+            file = _join(seen_as, name)
+            parts = tree.parts[file] = _parts(file, _read(_join(directory, name)))
+            for part in parts if to_compile >= 0 else ():
+                tree.codes[file, part[1]] = _compile(part, file)
+    except (OSError, SyntaxError, ValueError):
+        # What is wrong with it will be seen by whoever imports it.
+        pass
+    return tree
+
+
+def publish(tree: Tree | None) -> None:
+    """Put the package and its modules where imports look first.
+
+    Their contents are set out when they are first used. An import that finds them there runs no code of the
+    import system, which a block may have broken by rebinding builtins.
+    """
+    global _tree
+    if tree is not None:
+        _tree = tree
+        sys.modules.update(tree.modules)
 
 
 def _new_module(name: str, file: str, twins: bool) -> ToolModule:
@@ -87,7 +140,6 @@ def _new_module(name: str, file: str, twins: bool) -> ToolModule:
     )
     if spec.submodule_search_locations is not None:
         module.__dict__["__path__"] = spec.submodule_search_locations
-    sys.modules[name] = module
     return module
 
 
@@ -220,9 +272,9 @@ def _load(module: ToolModule) -> None:
     if "_codehatch_parts" in names:
         return
     file, _ = names["_codehatch_source"]
-    source = _read(file)
-    private = os.path.basename(file).startswith("_") and not file.endswith("__init__.py")
-    parts: list[_Part] = [(None, 0, source)] if private else split(source)
+    parts = _tree.parts.get(file)
+    if parts is None:
+        parts = _parts(file, _read(file))
     # Before anything runs, since it may come back here in a circle.
     lazy = names["_codehatch_parts"] = {part[0]: part for part in parts if part[0] is not None}
     try:
@@ -234,6 +286,11 @@ def _load(module: ToolModule) -> None:
         # Whatever interrupted it, the next use begins again.
         names.pop("_codehatch_parts", None)
         raise
+
+
+def _parts(file: str, source: str) -> list[_Part]:
+    private = os.path.basename(file).startswith("_") and not file.endswith("__init__.py")
+    return [(None, 0, source)] if private else split(source)
 
 
 def _define(module: ToolModule, part: _Part) -> Any:
@@ -307,10 +364,16 @@ def _defined(line: str) -> str | None:
 def _execute(
     part: _Part, file: str, module: types.ModuleType, scope: dict[str, Any] | None = None
 ) -> None:
+    code = _tree.codes.get((file, part[1]))
+    if code is None:
+        code = _compile(part, file)
+    exec(code, module.__dict__, scope)
+
+
+def _compile(part: _Part, file: str) -> types.CodeType:
     _, line, text = part
     # Blank lines in front keep the numbers of the file, for tracebacks and inspect.
-    code = compile("\n" * line + text, file, "exec", _FLAGS, True)
-    exec(code, module.__dict__, scope)
+    return compile("\n" * line + text, file, "exec", _FLAGS, True)
 
 
 def _twin(function: types.FunctionType, module: ToolModule) -> Callable[..., Any]:

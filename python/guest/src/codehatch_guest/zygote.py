@@ -37,7 +37,7 @@ _PRELOAD = (
 
 
 def main() -> None:
-    """Load, warm up, and fork sessions until the host is gone. Returns in no process."""
+    """Load, rehearse, and fork sessions until the host is gone. Returns in no process."""
     import gc
     import os
 
@@ -49,14 +49,13 @@ def main() -> None:
 
     import _socket
 
-    import _codehatch_session  # ty: ignore[import-not-found] # the launcher builds it in
+    import _codehatch_session  # ty: ignore[import-not-found] # made at build
 
     import adk_code_mode_sandbox._rpc_client as stubs
 
-    from . import session, tools_import
-    from .blocks import Blocks, Outcome
+    from . import rehearsal, tools_import
     from .channel import Channel
-    from .results import ResultLimits
+    from .session import Session, ready_frame
     from .streams import Streams
 
     for name in (*_PRELOAD, *preload):
@@ -64,30 +63,45 @@ def main() -> None:
     tools_import.install("/tools")
     # Behind everything else: files of the workspace never take the place of a standard module.
     sys.path.append("/workspace")
-    _warm_up(Blocks, Outcome, Channel, ResultLimits)
+    # All that a session has is made here, once.
+    channel = Channel(-1, -1)
+    streams = Streams()
+    session = Session(channel, streams)
+    stubs.install(channel)
+    rehearsal.rehearse(channel, streams, session)
+    ready = ready_frame()
     _refuse_shared_memory()
-    gc.collect()
-    gc.freeze()
     os.write(_CONTROL, b"ready")
-    session_of = _codehatch_session.serve(_CONTROL, program)
-    if session_of is None:
-        os._exit(0)
-    control, number = session_of
-    # The abstract socket of the session's init, which hands descriptors out again.
-    init = f"\0codehatch-{number}"
+    trees: dict[int, tools_import.Tree] = {}
+    while True:
+        gc.collect()
+        gc.freeze()
+        served = _codehatch_session.serve(_CONTROL, program)
+        if served is None:
+            os._exit(0)
+        control, number, slot = served
+        if control >= 0:
+            break
+        # The host has filled a slot with a tools tree.
+        trees.pop(slot, None)
+        trees[slot] = tools_import.read_ahead(f"/run/tools/{slot}", "/tools")
+    # In a session: everything is isolated, and model code may come.
     try:
-        _run_session(control, init, _socket, session, Channel, Streams, stubs)
+        _attach(control, number, _socket, channel, streams)
+        session.attach()
+        tools_import.publish(trees.get(slot))
+        channel.send(ready)
+        session.run()
     finally:
         os._exit(0)
 
 
-def _run_session(
-    control: int, init: str, _socket: Any, session: Any, Channel: Any, Streams: Any, stubs: Any
-) -> None:
-    """In a session: everything is isolated, and model code may come."""
+def _attach(control: int, number: int, _socket: Any, channel: Any, streams: Any) -> None:
+    """Point the channel and the streams at the session's descriptors."""
     import os
 
-    from . import tools_import
+    # The abstract socket of the session's init, which hands descriptors out again.
+    init = f"\0codehatch-{number}"
 
     def restore_control() -> int:
         fd, out, err = _descriptors_from_init(init, _socket)
@@ -103,12 +117,8 @@ def _run_session(
                 os.dup2(source, target)
                 os.close(source)
 
-    channel = Channel(control, control, restore_control)
-    stubs.install(channel)
-    streams = Streams(restore_streams)
-    tools_import.publish("/tools")
-    channel.send(session.ready_frame())
-    session.Session(channel, streams).run()
+    channel.attach(control, restore_control)
+    streams.attach(restore_streams)
 
 
 def _descriptors_from_init(init: str, _socket: Any) -> list[int]:
@@ -137,21 +147,6 @@ def _move_up(fd: int) -> int:
     moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, limit - 16)
     os.close(fd)
     return moved
-
-
-def _warm_up(Blocks: Any, Outcome: Any, Channel: Any, ResultLimits: Any) -> None:
-    """Run what every session runs, so that its memory is in place before the fork."""
-    import signal
-
-    reports: list[str] = []
-    blocks = Blocks(Channel(_CONTROL, _CONTROL), reports.append)
-    limits = ResultLimits(["result"])
-    for code in ("def f(x):\n    return [x for x in range(x)]\nf(3)", "await_ = 1\n1 / 0", "("):
-        blocks.run(code, limits, Outcome())
-    if len(reports) != 2:
-        raise RuntimeError(f"the guest does not work with this interpreter: {reports}")
-    # A signal that comes before the first block means nothing.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _refuse_shared_memory() -> None:
