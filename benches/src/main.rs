@@ -93,6 +93,10 @@ async fn measure(arguments: &Arguments, reference: &Reference) -> anyhow::Result
         report::progress("short turns");
         for round in 0..few {
             report.ours("short turns", cold.short_turns(50).await?);
+            report.ours(
+                "short turns, 4 at once",
+                cold.short_turns_at_once(4, 25).await?,
+            );
             if round % 2 == 0 {
                 report.reference("short turns", reference.short_turns(4)?);
             }
@@ -149,10 +153,13 @@ async fn starts(
     let warm = Ours::new(&arguments.python, 1).await?;
     warm.start().await?;
     for round in 0..arguments.rounds {
-        let started = cold.start().await?;
-        report.ours("start to first line, no pool", started.first_line);
-        report.ours("end of a turn", started.close);
+        // Or the pool would fill in the middle of the next start.
         tokio::time::sleep(REFILL).await;
+        for _ in 0..4 {
+            let started = cold.start().await?;
+            report.ours("start to first line, no pool", started.first_line);
+            report.ours("end of a turn", started.close);
+        }
         report.ours("start to first line, pool", warm.start().await?.first_line);
         if round % 4 == 0 {
             let started = reference.start()?;

@@ -9,6 +9,7 @@ use codehatch::{
     function::{FunctionProvider, FunctionTool},
     local::LocalConfig,
 };
+use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -90,6 +91,14 @@ impl Ours {
             turn.close().await;
         }
         Ok(f64::from(turns) / begin.elapsed().as_secs_f64())
+    }
+
+    /// Turns a second, so many at a time.
+    pub(crate) async fn short_turns_at_once(&self, lanes: u32, turns: u32) -> anyhow::Result<f64> {
+        let begin = Instant::now();
+        let lanes_of_turns = (0..lanes).map(|_| self.short_turns(turns));
+        try_join_all(lanes_of_turns).await?;
+        Ok(f64::from(lanes * turns) / begin.elapsed().as_secs_f64())
     }
 
     pub(crate) fn turn(&self) -> OurTurn {
