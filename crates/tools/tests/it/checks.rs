@@ -40,7 +40,7 @@ fn test_env() -> PathBuf {
 
 /// Runs `ty` in `dir`; returns whether it is content, and what it says.
 fn check_types(dir: &Path) -> (bool, String) {
-    let bin = test_env().join("stub-checkers/bin");
+    let bin = test_env().join("checkers/bin");
     let output = Command::new(bin.join("ty"))
         .args(["check", "--output-format", "concise", "--python"])
         .arg(bin.join("python"))
