@@ -345,6 +345,13 @@ class InterruptsOfAsyncio(Interrupts):
         )
         self.check_stopped(block)
 
+    def test_a_busy_child_is_stopped_and_its_parent_makes_no_complaint_later(self) -> None:
+        block = self.stopped(
+            "async def busy():\n    begin()\n    while True: pass\nkept = asyncio.create_task(asyncio.sleep(0.01, 5))\nawait asyncio.sleep(0)\nawait asyncio.gather(busy(), asyncio.sleep(1000))"
+        )
+        self.check_stopped(block)
+        self.prints("import gc\n_ = gc.collect()\nprint(1)", "1\n")
+
     def test_a_busy_callback_is_stopped(self) -> None:
         block = self.stopped(
             "def busy():\n    begin()\n    while True: pass\nasyncio.get_running_loop().call_soon(busy)\nawait asyncio.sleep(1000)"

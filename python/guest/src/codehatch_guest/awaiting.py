@@ -77,12 +77,18 @@ def _cancel(loop: Any, tasks: set[Any]) -> None:
         for task in tasks:
             task.cancel()
         if tasks:
-            loop.run_until_complete(asyncio.wait(tasks, timeout=_CLEAN_UP))
+            waiting = loop.create_task(asyncio.wait(tasks, timeout=_CLEAN_UP))
+            while not waiting.done():
+                try:
+                    loop.run_until_complete(waiting)
+                except BlockInterrupted:
+                    pass  # Which struck in one of them, and has now come to those that wait for it.
+    except BaseException:
+        loop.close()
+    finally:
         for task in tasks:
             if task.done() and not task.cancelled():
                 task.exception()
-    except BaseException:
-        loop.close()
 
 
 def call(channel: Channel, name: str, args: dict[str, Any]) -> Any:
