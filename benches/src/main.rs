@@ -82,6 +82,11 @@ async fn measure(arguments: &Arguments, reference: &Reference) -> anyhow::Result
     let mut report = Report::new(&arguments.python)?;
     let wanted = |group| arguments.only.is_empty() || arguments.only.contains(&group);
 
+    if wanted(Group::Output) {
+        report::progress("output");
+        // First of all: memory that others have freed would hide what this one takes.
+        output(&mut report, few, arguments, &mut reference.guest()?).await?;
+    }
     let cold = Ours::new(&arguments.python, 0).await?;
     // The zygote starts with the first turn.
     cold.start().await?;
@@ -137,10 +142,6 @@ async fn measure(arguments: &Arguments, reference: &Reference) -> anyhow::Result
     }
     turn.close().await;
     cold.close().await;
-    if wanted(Group::Output) {
-        report::progress("output");
-        output(&mut report, few, arguments, &mut guest).await?;
-    }
     Ok(report)
 }
 
@@ -177,7 +178,6 @@ async fn output(
     arguments: &Arguments,
     guest: &mut Guest,
 ) -> anyhow::Result<()> {
-    // A host of its own: what others have freed would hide what this one takes.
     let ours = Ours::new(&arguments.python, 0).await?;
     let mut turn = ours.turn();
     turn.block().await?;
