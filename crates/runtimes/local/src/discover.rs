@@ -264,6 +264,9 @@ async fn examine(command: &Path) -> Result<Found, DiscoverError> {
     })
 }
 
+/// Where programs are, if nobody says so.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 async fn ask(command: &Path, script: &str) -> Result<Output, DiscoverError> {
     let no_answer = |detail: String, source| DiscoverError::NoAnswer {
         path: command.to_owned(),
@@ -271,7 +274,12 @@ async fn ask(command: &Path, script: &str) -> Result<Output, DiscoverError> {
         source,
     };
     // -I: neither the current directory nor the environment may add code.
-    let output = Command::new(command)
+    let mut asked = Command::new(command);
+    if std::env::var_os("PATH").is_none() {
+        // What libc looks through then finds links of which Python makes a wrong prefix.
+        asked.env("PATH", USUAL_PATH);
+    }
+    let output = asked
         .args(["-I", "-c", script])
         .current_dir("/")
         .stdin(Stdio::null())

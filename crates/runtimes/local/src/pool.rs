@@ -9,12 +9,16 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use codehatch_runtime::StartRequest;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::timeout};
 
 use crate::start::Session;
+
+/// How often it is looked whether sessions that wait have been killed.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Ready sessions of one kind.
 #[derive(Debug)]
@@ -85,15 +89,23 @@ impl Pool {
                 continue;
             }
             let wanted = self.wanted.notified();
-            let lacking = {
-                let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                state
+            let (lacking, holds_some, dead) = {
+                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                let (ready, dead): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut state.ready)
+                    .into_iter()
+                    .partition(Session::is_alive);
+                state.ready = ready;
+                let lacking = state
                     .kind
                     .clone()
-                    .filter(|_| state.ready.len() < self.target)
+                    .filter(|_| state.ready.len() < self.target);
+                (lacking, !state.ready.is_empty(), dead)
             };
+            drop(dead);
             match lacking {
                 Some(kind) => return kind,
+                // Whether it was woken or not, it looks.
+                None if holds_some => drop(timeout(LOOK_AGAIN, wanted).await),
                 None => wanted.await,
             }
         }
