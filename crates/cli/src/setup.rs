@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use codehatch::{
     Builder, Engine, Limits, TurnLimits,
     artifacts::{ArtifactLimits, DirectoryOptions, ObjectArtifactStore},
@@ -16,9 +16,14 @@ use codehatch::{
 
 use crate::{
     args::SourceArguments,
-    config::{ArtifactsTable, Config, LimitsTable},
+    config::{ArtifactsTable, Config, LimitsTable, value::Size},
     exit::UsageError,
 };
+
+/// Open files with which an interpreter starts and can still open some of its own.
+const LEAST_OPEN_FILES: u32 = 32;
+/// Bytes of a frame in which all that is no argument and no result has room.
+const LEAST_FRAME_BYTES: usize = 64 * 1024;
 
 /// Reads everything that was named, and merges it: arguments win over files.
 pub(crate) fn load(source: &SourceArguments) -> anyhow::Result<Config> {
@@ -45,9 +50,16 @@ pub(crate) async fn engine_with(
     config: &Config,
     runtime: Arc<LocalRuntime>,
 ) -> anyhow::Result<Engine> {
-    let mut builder = Builder::new()
-        .runtime(runtime)
-        .limits(limits(&config.limits));
+    check(config).context(UsageError::default())?;
+    let mut limits = limits(&config.limits);
+    if let Some(size) = config.artifacts.max_size {
+        // Or files that artifacts have room for would not be collected.
+        let mut collect = limits.collect;
+        collect.file_bytes = collect.file_bytes.max(size.0);
+        collect.total_bytes = collect.total_bytes.max(size.0);
+        limits = limits.with_collect(collect);
+    }
+    let mut builder = Builder::new().runtime(runtime).limits(limits);
     for server in config.mcp.values() {
         builder = builder.mcp(server.clone());
     }
@@ -70,6 +82,29 @@ pub(crate) async fn engine_with(
     };
     // Nothing but the directory of artifacts can be at fault here, and another one may do.
     builder.build().await.context(UsageError::default())
+}
+
+/// Finds values that parse, and with which nothing could run.
+fn check(config: &Config) -> anyhow::Result<()> {
+    if let Some(files) = config.limits.open_files.map(NonZeroU32::get) {
+        ensure!(
+            files >= LEAST_OPEN_FILES,
+            "`open_files` in `[limits]` is {files}: a sandbox needs at least {LEAST_OPEN_FILES}"
+        );
+    }
+    if let Some(bytes) = config.limits.frame.map(Size::as_usize) {
+        ensure!(
+            bytes >= LEAST_FRAME_BYTES,
+            "`frame` in `[limits]` is {bytes} bytes: host and sandbox need at least {LEAST_FRAME_BYTES} to talk"
+        );
+    }
+    let user = config.runtime.run_as.map(NonZeroU32::get);
+    ensure!(
+        user != Some(u32::MAX),
+        "`run_as` in `[runtime]` is {}, which is the id of no user",
+        u32::MAX
+    );
+    Ok(())
 }
 
 pub(crate) fn local(config: &Config) -> LocalConfig {

@@ -300,3 +300,33 @@ fn servers_that_misbehave_cost_their_own_tools_only() {
         done.stderr
     );
 }
+
+#[test]
+fn values_with_which_nothing_could_run_are_refused_before_anything_starts() {
+    for (text, said) in [
+        (
+            "[limits]\nopen_files = 3\n",
+            "`open_files` in `[limits]` is 3: a sandbox needs at least 32",
+        ),
+        (
+            "[limits]\nframe = 10\n",
+            "`frame` in `[limits]` is 10 bytes: host and sandbox need at least 65536 to talk",
+        ),
+        (
+            "[runtime]\nrun_as = 4294967295\n",
+            "`run_as` in `[runtime]` is 4294967295, which is the id of no user",
+        ),
+    ] {
+        let place = Place::new();
+        let config = place.write("codehatch.toml", text);
+        let config = config.to_str().expect("UTF-8");
+        let output = place
+            .command(["run", "--config", config, "-c", "print(1)"])
+            .output()
+            .expect("it runs");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(said), "{stderr}");
+        assert!(output.stdout.is_empty());
+    }
+}
